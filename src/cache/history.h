@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs, tasks and denials that happened (WORKSPACE/.vx/state.db), for `vx last` and `vx why`, and
+ * for predicted times. Kept 30 days. A run that a signal stopped records nothing.
+ */
+#ifndef CACHE_HISTORY_H
+#define CACHE_HISTORY_H
+
+#include "util/digest.h"
+
+struct err;
+struct history;
+
+struct history_denial {
+	const char *op, *path, *class, *program, *grant;
+	uint32_t pid;
+};
+struct history_task {
+	const char *task;
+	const char *status;	/* success, cache-hit, failed, skipped */
+	const char *cache;	/* up-to-date, restored, miss, no-cache */
+	bool has_key;
+	struct digest key;
+	int exit_code;
+	uint64_t duration_ns, cpu_us, peak_rss_kb;
+	int64_t started_ns;
+	bool timed_out;
+	const char *blocked_by; /* NULL */
+	uint64_t nfindings;
+	const struct history_denial *denials;
+	size_t ndenials;
+	const char *key_text; /* canonical bytes, for `why`; NULL: not kept */
+	size_t key_text_len;
+};
+struct history_run {
+	const char *run_id;	/* UUIDv7 text */
+	const char *command;	/* as typed */
+	int64_t started_ns, ended_ns;
+	unsigned concurrency;
+	int exit_code;
+	const struct history_task *tasks;
+	size_t ntasks;
+};
+
+int history_open(const char *state_dir, struct history **ret, struct err *e);
+void history_close(struct history *h);
+/* One transaction. */
+int history_record(struct history *h, const struct history_run *run, struct err *e);
+/* Median of the last executed runs in ms, for --dry: 1, or 0 when the task never ran. */
+int history_p50(struct history *h, const char *task, uint64_t *ret_ms, struct err *e);
+void history_run_id(char ret[37]);
+
+#endif

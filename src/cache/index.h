@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Key to stored result (CACHE/index.db), and per workspace what its outputs looked like after their
+ * last save or restore (stamps, WORKSPACE/.vx/state.db).
+ */
+#ifndef CACHE_INDEX_H
+#define CACHE_INDEX_H
+
+#include "cache/outputs.h"
+#include "util/digest.h"
+#include "util/strbuf.h"
+
+struct err;
+struct index;
+
+/* What an entry knows of its making (design §4). A higher one is never replaced by a lower. */
+enum entry_making { MADE_UNCONFINED, MADE_CONFINED, MADE_PROVEN };
+
+struct entry {
+	struct digest key;
+	char *task; /* owned */
+	enum entry_making making;
+	bool has_tree; /* false: no declared outputs, or none was made */
+	struct digest tree;
+	uint64_t bytes;
+	bool has_output;
+	struct digest output; /* blob: what the task printed, both streams in order (exec/output.h) */
+	uint64_t duration_ns;
+	uint64_t cpu_us;
+	uint64_t peak_rss_kb;
+	int64_t created_ns;
+};
+void entry_release(struct entry *en);
+
+/* *ret_note as db_open. */
+int index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
+	struct err *e);
+/* Writes what is pending (access times), closes. */
+void index_close(struct index *ix);
+
+/* 1 found, 0 none. */
+int index_get(struct index *ix, const struct digest *key, struct entry *ret, struct err *e);
+/* The row, last of all: its blobs are in the store by now. 1 written, 0 a better entry stands. */
+int index_put(struct index *ix, const struct entry *en, struct err *e);
+int index_drop(struct index *ix, const struct digest *key, struct err *e);
+
+/* Stamps: the outputs of `task` in this workspace are those of `key`, and looked like this. */
+int index_stamp(struct index *ix, const char *task, const struct digest *key,
+	const struct outputs *o, struct err *e);
+int index_unstamp(struct index *ix, const char *task, struct err *e);
+/* 1: the workspace holds exactly the outputs of `key`: same key at the last save or restore, every
+ * output there with the same size, mode, mtime, inode and ctime, and nothing more (by the mtimes of
+ * the output directories). 0: not so, or not known. */
+int index_is_current(struct index *ix, int rootfd, const char *task, const struct digest *key,
+	struct err *e);
+
+/* Groups many writes into one transaction. */
+int index_begin(struct index *ix, struct err *e);
+int index_commit(struct index *ix, struct err *e);
+
+#endif

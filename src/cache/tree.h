@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Outputs to a Merkle tree in the store and back. A tree node is canonical bytes, one line per name
+ * in byte order (docs/CACHE.md), its identity the digest of those; the root's digest names the whole.
+ * Content of the store is taken as hostile: every name, type and digest is checked, and nothing is
+ * written outside the declared outputs.
+ */
+#ifndef CACHE_TREE_H
+#define CACHE_TREE_H
+
+#include "cache/outputs.h"
+#include "util/digest.h"
+
+struct store;
+
+/* Stores the content of `o`, read below `fromfd` (the workspace, or a task's scratch) at the same
+ * relative paths, and the tree. *ret_bytes: sum of file sizes. A file that changed while it was read
+ * (size or mtime) is an error naming it. */
+int tree_save(struct store *s, int fromfd, const struct outputs *o, struct digest *ret,
+	uint64_t *ret_bytes, struct err *e);
+
+/* Makes the declared outputs equal to the tree: content staged beside its target and renamed, modes
+ * and links as stored, then everything else that `set` selects is removed (create first, delete
+ * after). 1 done, and *ret (may be NULL) is what is on disk now; 0 a blob is gone or damaged: the
+ * workspace is as it was; -1. */
+int tree_restore(struct store *s, const struct digest *root, int rootfd, const struct globset *set,
+	const char *const *nested, size_t nnested, struct outputs *ret, struct err *e);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Workspace settings: vx.workspace.json, then the environment, then flags (each outranks the one
+ * before). None of them is in a cache key.
+ */
+#ifndef CONFIG_SETTINGS_H
+#define CONFIG_SETTINGS_H
+
+#include "util/base.h"
+
+struct arena;
+struct err;
+
+struct settings {
+	const char **projects;	/* globs of "projects", NULL when the field is absent */
+	size_t nprojects;
+	unsigned concurrency;	/* 0: not set */
+	uint64_t timeout_ms;	/* 0: none */
+	const char *cache_dir;	/* as written, NULL: not set */
+	const char *affected_base;
+	bool upfront_keys;	/* rules.upfrontKeys, default true */
+	bool exclusive_outputs; /* rules.exclusiveOutputs, default true; false is "not in this vx yet" */
+};
+
+void settings_init(struct settings *s);
+
+/* Reads <root>/vx.workspace.json if it is there. vx.workspace.{ts,js,…}: "not in this vx yet". */
+int settings_load(int rootfd, struct arena *a, struct settings *ret, struct err *e);
+
+/* VX_TASK_TIMEOUT (bad values ignored, huge ones clamped), VX_CACHE_DIR. */
+void settings_apply_env(struct settings *s);
+
+/* Usable cores: online CPUs this process may run on, capped by the cgroup quota (v2 cpu.max or v1
+ * cfs quota), at least 1. */
+unsigned settings_usable_cores(void);
+
+#endif

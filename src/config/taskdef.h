@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One project's config (vx.config.json), validated: every field of spec/config.md §3 and §4 that
+ * this vx has. A field that a later vx will have is refused by name with "not in this vx yet"; an
+ * unknown one with the allowed ones and the nearest. Errors carry file, line, column and path.
+ */
+#ifndef CONFIG_TASKDEF_H
+#define CONFIG_TASKDEF_H
+
+#include "util/base.h"
+#include "util/glob.h"
+
+struct arena;
+struct err;
+struct json_doc;
+
+struct define {
+	const char *name;
+	const char *value;
+};
+
+/* A path or glob of a sandbox list, as written, and parsed: exactly one of glob and absolute. */
+struct grant {
+	const char *text;
+	struct glob *glob;    /* in the workspace, relative to its root */
+	const char *absolute; /* outside: absolute, or "~/…" as written */
+};
+
+struct sandboxdef {
+	struct grant *allow_read, *allow_write, *deny_read, *deny_write;
+	size_t nallow_read, nallow_write, ndeny_read, ndeny_write;
+};
+
+struct cachedef {
+	struct globset files;		/* inputs.files, from the workspace root */
+	struct globset workspace_files; /* inputs.workspaceFiles */
+	const char **env;		/* inputs.env, sorted, unique */
+	size_t nenv;
+	struct globset outputs;		/* outputs.files */
+};
+
+enum dep_form {
+	DEP_SELF,     /* name: same project */
+	DEP_UPSTREAM, /* ^name */
+	DEP_PROJECT,  /* pkg#name, //#name */
+};
+struct depspec {
+	enum dep_form form;
+	const char *text;    /* as written */
+	const char *project; /* DEP_PROJECT */
+	const char *task;    /* may hold `*` with DEP_SELF and DEP_UPSTREAM */
+};
+
+struct taskdef {
+	const char *name;
+	const char *description; /* NULL */
+	const char *command;	 /* NULL: a group */
+	const char **pass_through;
+	size_t npass_through;
+	struct define *define;
+	size_t ndefine;
+	uint64_t timeout_ms; /* 0: none */
+	struct sandboxdef *sandbox; /* NULL: no exec.sandbox */
+	struct depspec *depends_on;
+	size_t ndepends_on;
+	struct cachedef *cache; /* NULL: never cached */
+	const char *canonical;	/* JSON text of the task object, keys sorted, no blanks: for the key */
+	const char *place;	/* "packages/a/vx.config.json:12:5", for later errors about the task */
+};
+
+struct projectdef {
+	const char *name; /* "name", or NULL */
+	const char **dependencies;
+	size_t ndependencies;
+	const char **tags;
+	size_t ntags;
+	struct taskdef *tasks; /* in the order of the file */
+	size_t ntasks;
+};
+
+/* `dir`: the project's directory from the workspace root. */
+int projectdef_parse(const struct json_doc *doc, const char *dir, struct arena *a,
+	struct projectdef *ret, struct err *e);
+
+/* The nearest of the names within two edits, or NULL. For "did you mean". */
+const char *nearest_name(const char *word, const char *const *names, size_t n);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a sandboxed task wrote, judged and moved into the workspace (design §5, Commit).
+ *
+ *	commit_new		a scratch and the policy
+ *	commit_add_entry	each name the helper found in the upper directory
+ *	commit_judge		granted, noise, undeclared, ignored, never; findings and notes
+ *	commit_outputs		the declared outputs as they lie in the scratch: for tree_save
+ *	commit_apply		the list of moves is written into the scratch and synced, then the moves,
+ *				below parents opened from the workspace fd, beneath, no links; end mark
+ *	commit_free		drops what was not applied
+ *
+ * A list without its end mark is rolled forward by whoever finds it (commit_roll_forward): after the
+ * list is on disk the task has happened.
+ */
+#ifndef EXEC_COMMIT_H
+#define EXEC_COMMIT_H
+
+#include "cache/outputs.h"
+#include "exec/exec.h"
+#include "exec/policy.h"
+#include "exec/scratch.h"
+#include "proto/status.h"
+
+struct commit;
+
+/* Takes over s. */
+struct commit *commit_new(const struct policy *p, int rootfd, struct scratch_area *area,
+	struct scratch *s_take);
+void commit_add_entry(struct commit *c, const struct status_entry *en);
+/* Fills denials (undeclared writes and deletes), nfindings and notes of r. */
+int commit_judge(struct commit *c, struct exec_result *r, struct err *e);
+
+/* Files, directories and links among the declared outputs (the output set's positive entries less its
+ * "!" ones), at their workspace paths; *ret_fd is the upper directory, borrowed. */
+int commit_outputs(struct commit *c, struct outputs *ret, int *ret_fd, struct err *e);
+
+int commit_apply(struct commit *c, struct err *e);
+void commit_free(struct commit *c);
+
+/* For recovery: scratchfd holds a list of moves without its end mark. 1 rolled forward, 0 there was
+ * nothing to do. */
+int commit_roll_forward(int scratchfd, int rootfd, struct err *e);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The environment of a task (spec/execution.md §4): essentials, passThrough, define, and
+ * node_modules/.bin on PATH. Nothing else of vx's own environment.
+ */
+#ifndef EXEC_ENV_H
+#define EXEC_ENV_H
+
+#include "util/strvec.h"
+
+struct project;
+struct taskdef;
+
+/* `base`: vx's environment as NAME=value. VX_RUN_WORKSPACE and VX_RUN_TASK are set; FORCE_COLOR=1
+ * unless the task already sees FORCE_COLOR or a non-empty NO_COLOR. */
+void env_build(const char *root_path, const struct project *p, const struct taskdef *t,
+	const char *task_id, char *const *base, struct strvec *ret);
+
+/* The command with forwarded arguments: quoted unless safe, appended to its last line. Owned. */
+char *env_command(const char *command, const char *const *args, size_t nargs);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where sandboxed tasks write: DIR/vx-scratch-<random>/ one per task, 0700, its directory fd locked
+ * (flock) by the process that uses it. An unlocked one is left over from a run that died: whoever
+ * starts next (or the guard) rolls its open commit forward, then removes it. Used ones are renamed
+ * into DIR/vx-trash-… and deleted at the end of the run, since deleting between tasks makes ext4
+ * create slowly (findings 5).
+ *
+ * Where (design §5): <root>/.vx, $VX_SCRATCH_DIR, /var/tmp, the first whose file system can hold an
+ * overlay's upper directory; none: an error that says to set VX_SCRATCH_DIR to a volume.
+ */
+#ifndef EXEC_SCRATCH_H
+#define EXEC_SCRATCH_H
+
+#include "util/base.h"
+
+struct err;
+struct scratch_area; /* the chosen DIR of a run */
+
+struct scratch {
+	char *path; /* absolute */
+	int fd;	    /* locked */
+};
+
+int scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *e);
+const char *scratch_area_path(const struct scratch_area *a);
+int scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e);
+/* Into the trash. Its lock is dropped. */
+void scratch_drop(struct scratch_area *a, struct scratch *s);
+/* Empties the trash and frees. */
+void scratch_area_close(struct scratch_area *a);
+
+/* Recovery, under the run lock: for every area this workspace may have used, roll open commits
+ * forward (exec/commit.h: commit_roll_forward), remove unlocked scratches and trash. */
+int scratch_recover(const char *root_path, int rootfd, struct err *e);
+
+#endif

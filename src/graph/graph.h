@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tasks and the edges between them: what the requested tasks need, transitively.
+ */
+#ifndef GRAPH_GRAPH_H
+#define GRAPH_GRAPH_H
+
+#include "util/arena.h"
+#include "util/htab.h"
+
+struct err;
+struct project;
+struct taskdef;
+struct workspace;
+
+struct node {
+	const char *id; /* "app#build"; the root project's is "//#build" */
+	struct project *project;
+	struct taskdef *def;
+	struct node **deps; /* sorted by id */
+	size_t ndeps;
+	struct node **dependents; /* sorted by id */
+	size_t ndependents;
+	bool requested;
+	uint32_t priority; /* number of transitive dependents (order.c) */
+	size_t index;	   /* in graph.nodes */
+};
+static inline bool node_is_group(const struct node *n);
+
+struct graph {
+	struct arena arena;
+	struct node **nodes; /* sorted by id before order_sort, in dependency order after */
+	size_t n;
+	struct htab by_id;
+};
+
+/* Links `requested` (each a project and one of its tasks) and what they need. Errors name the task,
+ * the config's place, the dependsOn entry, and the nearest name. Iterative: 50,000-deep chains work. */
+struct request {
+	struct project *project;
+	struct taskdef *def;
+};
+int graph_build(const struct workspace *w, const struct request *requested, size_t n,
+	struct graph *ret, struct err *e);
+void graph_release(struct graph *g);
+struct node *graph_node(const struct graph *g, const char *id);
+
+/* Refuses tasks whose outputs provably overlap (spec/config.md §3, graph-level output rules), and
+ * with rules.upfrontKeys cached tasks whose inputs can match another task's outputs; names both
+ * tasks and the exclusion to add. */
+int graph_check_outputs(const struct workspace *w, const struct graph *g, struct err *e);
+
+#include "config/taskdef.h"
+static inline bool
+node_is_group(const struct node *n)
+{
+	return !n->def->command;
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What vx-sandbox tells the core: one struct per frame type, an encoder and a decoder for each.
+ * Order on the wire: VIEW, STARTED, then DENIAL and NOTE in any number, EXIT once, ENTRY in any
+ * number, DONE once, end of file. Or SETUP_ERROR once and end of file, with exit code 125. A stream
+ * that ends without DONE or SETUP_ERROR means that the helper died: nothing of it may be committed.
+ */
+#ifndef PROTO_STATUS_H
+#define PROTO_STATUS_H
+
+#include "proto/frame.h"
+
+enum status_type {
+	STATUS_VIEW = 1,
+	STATUS_STARTED,
+	STATUS_DENIAL,
+	STATUS_NOTE,
+	STATUS_EXIT,
+	STATUS_ENTRY,
+	STATUS_DONE,
+	STATUS_SETUP_ERROR,
+};
+
+/* How the view was built: what an entry may claim about its making (design §4). */
+struct status_view {
+	bool reports;	/* a policy layer serves look-ups: denials are reported */
+	bool detached;	/* the newer start path */
+};
+
+struct status_started {
+	uint32_t init_pid; /* as the helper sees it */
+};
+
+enum denial_op {
+	DENIAL_READ,	/* every look-up, whatever the call was */
+	DENIAL_WRITE,
+	DENIAL_DELETE,
+	DENIAL_LIST,
+	DENIAL_PROBE,	/* the host has no such name */
+	DENIAL_CONNECT,
+	DENIAL_SOCKET,
+};
+const char *denial_op_name(enum denial_op op); /* "read", … */
+
+/* A finding as the helper saw it. pid 0: not known. Strings may be empty. */
+struct status_denial {
+	enum denial_op op;
+	struct strbuf path; /* from the workspace; connect: "ADDRESS:PORT" */
+	uint32_t pid;	    /* in the sandbox's pid namespace */
+	struct strbuf program; /* comm */
+	struct strbuf exe;
+	struct strbuf cmdline; /* words joined by blanks, bounded */
+};
+
+struct status_note {
+	struct strbuf text; /* one line for the user */
+};
+
+struct status_exit {
+	uint32_t wstatus;	/* of the command, as wait() gave it to init */
+	uint64_t user_us, sys_us; /* of all processes of the sandbox */
+	uint64_t max_rss_kb;
+	uint32_t nkilled;	/* background processes that were still there */
+};
+
+enum entry_type { ENTRY_FILE, ENTRY_DIR, ENTRY_LINK, ENTRY_WHITEOUT, ENTRY_OTHER };
+
+/* One name in the upper directory; parents come before what is in them. */
+struct status_entry {
+	enum entry_type type;
+	bool merge;	/* a directory that lies over one of the workspace: its other names remain */
+	bool opaque;	/* a directory that replaces one of the workspace */
+	uint32_t mode;	/* permission bits, 07777 */
+	uint64_t size;
+	int64_t mtime_ns;
+	struct strbuf path;   /* from the workspace */
+	struct strbuf target; /* of a link */
+};
+
+struct status_done {
+	uint64_t denials;  /* exact totals, beyond what the list was cut to */
+	uint64_t entries;
+	bool pure_changed; /* a directory taken as wholly granted changed meanwhile: not proven */
+};
+
+/* One line each. cause: what the system said and where; remedy: what to do. */
+struct status_setup_error {
+	struct strbuf cause;
+	struct strbuf remedy;
+};
+
+struct status {
+	enum status_type type;
+	union {
+		struct status_view view;
+		struct status_started started;
+		struct status_denial denial;
+		struct status_note note;
+		struct status_exit exit;
+		struct status_entry entry;
+		struct status_done done;
+		struct status_setup_error setup_error;
+	} u;
+};
+
+/* Zeroes and sets the type, with every strbuf of it ready. */
+void status_init(struct status *s, enum status_type type);
+void status_release(struct status *s);
+void status_encode(const struct status *s, struct strbuf *out);
+/* An unknown type, a short or over-long payload, a value outside its enum, a path that is not a
+ * normal relative one (entries): -1. ret is initialised either way and the caller releases it. */
+int status_decode(struct frame *f, struct status *ret, struct err *e);
+
+#endif

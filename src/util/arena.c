@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "util/arena.h"
+#include "util/alloc.h"
+#include <stdarg.h>
+
+enum { ARENA_BLOCK = 64 * 1024 };
+
+struct arena_block {
+	struct arena_block *next;
+	_Alignas(max_align_t) char data[];
+};
+
+void
+arena_init(struct arena *a)
+{
+	*a = (struct arena){0};
+}
+
+void
+arena_release(struct arena *a)
+{
+	struct arena_block *b = a->head;
+
+	while (b) {
+		struct arena_block *next = b->next;
+
+		free(b);
+		b = next;
+	}
+	arena_init(a);
+}
+
+void *
+arena_alloc(struct arena *a, size_t n)
+{
+	size_t align = _Alignof(max_align_t);
+	void *p;
+
+	n = (n + align - 1) / align * align;
+	if (n > a->left) {
+		size_t size = n > ARENA_BLOCK ? n : ARENA_BLOCK;
+		struct arena_block *b = xmalloc(sizeof(*b) + size);
+
+		b->next = a->head;
+		a->head = b;
+		a->next = b->data;
+		a->left = size;
+	}
+	p = a->next;
+	a->next += n;
+	a->left -= n;
+	return memset(p, 0, n);
+}
+
+void *
+arena_alloc_array(struct arena *a, size_t n, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(n, size, &total))
+		abort();
+	return arena_alloc(a, total);
+}
+
+char *
+arena_memdupz(struct arena *a, const void *p, size_t n)
+{
+	char *s = arena_alloc(a, n + 1);
+
+	if (n)
+		memcpy(s, p, n);
+	return s;
+}
+
+char *
+arena_strdup(struct arena *a, const char *s)
+{
+	return arena_memdupz(a, s, strlen(s));
+}
+
+char *
+arena_printf(struct arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	s = arena_alloc(a, (size_t)n + 1);
+	va_start(ap, fmt);
+	vsnprintf(s, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return s;
+}

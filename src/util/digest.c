@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* The SHA256_* calls are deprecated in favour of EVP, which allocates a context and looks its method
+ * up by name for each digest: 2 us against 0.3 us for the short inputs that fill a warm run. */
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include "util/digest.h"
+#include <errno.h>
+#include <openssl/sha.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(SHA256_CTX) <= sizeof(struct digest_state), "digest_state is too small");
+
+static SHA256_CTX *
+ctx(struct digest_state *s)
+{
+	return (SHA256_CTX *)(void *)s->opaque;
+}
+
+void
+digest_init(struct digest_state *s)
+{
+	SHA256_Init(ctx(s));
+}
+
+void
+digest_update(struct digest_state *s, const void *p, size_t n)
+{
+	SHA256_Update(ctx(s), p, n);
+}
+
+void
+digest_final(struct digest_state *s, struct digest *ret)
+{
+	SHA256_Final(ret->b, ctx(s));
+}
+
+void
+digest_bytes(const void *p, size_t n, struct digest *ret)
+{
+	struct digest_state s;
+
+	digest_init(&s);
+	digest_update(&s, p, n);
+	digest_final(&s, ret);
+}
+
+int
+digest_fd(int fd, struct digest *ret, uint64_t *ret_size)
+{
+	static char buf[128 * 1024];
+	struct digest_state s;
+	uint64_t size = 0;
+
+	digest_init(&s);
+	for (;;) {
+		ssize_t n = read(fd, buf, sizeof(buf));
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		if (!n)
+			break;
+		digest_update(&s, buf, (size_t)n);
+		size += (uint64_t)n;
+	}
+	digest_final(&s, ret);
+	if (ret_size)
+		*ret_size = size;
+	return 0;
+}
+
+void
+digest_hex(const struct digest *d, char ret[DIGEST_HEX])
+{
+	static const char hex[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < DIGEST_SIZE; i++) {
+		ret[2 * i] = hex[d->b[i] >> 4];
+		ret[2 * i + 1] = hex[d->b[i] & 15];
+	}
+	ret[2 * DIGEST_SIZE] = '\0';
+}
+
+static int
+nibble(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool
+digest_parse(const char *s, struct digest *ret)
+{
+	struct digest d;
+
+	for (size_t i = 0; i < DIGEST_SIZE; i++) {
+		int hi = nibble(s[2 * i]), lo = hi < 0 ? -1 : nibble(s[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			return false;
+		d.b[i] = (unsigned char)(hi << 4 | lo);
+	}
+	if (s[2 * DIGEST_SIZE])
+		return false;
+	*ret = d;
+	return true;
+}

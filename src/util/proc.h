@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one way to start a child: argv, environment, directory, an explicit fd map, nothing else
+ * inherited. posix_spawn does it all (glibc 2.34+: addclosefrom_np, addfchdir_np), so that no code
+ * of ours runs between fork and exec.
+ */
+#ifndef UTIL_PROC_H
+#define UTIL_PROC_H
+
+#include "util/base.h"
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct err;
+
+struct proc_fd {
+	int parent; /* fd in this process; -1: /dev/null */
+	int child;  /* its number in the child */
+};
+
+struct proc_spec {
+	const char *file;   /* path of the program; no PATH search */
+	char *const *argv;  /* ended by NULL */
+	char *const *env;   /* ended by NULL */
+	int cwd;	    /* directory fd, or -1: this process's */
+	const struct proc_fd *fds;
+	size_t nfds;	    /* at most 8. 0, 1, 2 not named here are /dev/null. All others are closed. */
+	bool new_session;   /* setsid: own session and process group */
+};
+
+struct proc {
+	pid_t pid;
+	int pidfd;
+};
+
+/* Signal mask empty and dispositions default in the child. On success the caller owns ret->pidfd. */
+int proc_start(const struct proc_spec *spec, struct proc *ret, struct err *e);
+
+/* Finds `name` on the PATH value `path` (as a shell would): owned, or NULL. Regular files with an x
+ * bit only. */
+char *proc_find(const char *name, const char *path);
+
+/* Whether a live (not zombie) process is left in the group. Zombies do not count: somebody else has
+ * to reap them. */
+bool proc_group_is_alive(pid_t pgid);
+
+/* Sends SIGKILL to every live descendant of this process except those in `keep`, again and again
+ * until none is left; reaps what is ours. For a subreaper. Bounded by `deadline_ns`
+ * (clock_monotonic_ns); returns how many were still there then. */
+size_t proc_kill_descendants(const pid_t *keep, size_t nkeep, uint64_t deadline_ns);
+
+/* 0..255 as a shell reports it: exit code, or 128 + signal. */
+int proc_exit_code(int wstatus);
+/* "SIGKILL" for 9; NULL for a number that is no signal. */
+const char *proc_signal_name(int sig);
+
+#endif

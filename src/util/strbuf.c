@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "util/strbuf.h"
+#include "util/alloc.h"
+#include <errno.h>
+
+char strbuf_slop[1];
+
+void
+strbuf_init(struct strbuf *sb)
+{
+	*sb = (struct strbuf)STRBUF_INIT;
+}
+
+void
+strbuf_release(struct strbuf *sb)
+{
+	int saved = errno;
+
+	if (sb->cap)
+		free(sb->buf);
+	strbuf_init(sb);
+	errno = saved;
+}
+
+void
+strbuf_reset(struct strbuf *sb)
+{
+	strbuf_truncate(sb, 0);
+}
+
+void
+strbuf_truncate(struct strbuf *sb, size_t n)
+{
+	sb->len = n;
+	if (sb->cap)
+		sb->buf[n] = '\0';
+}
+
+void
+strbuf_grow(struct strbuf *sb, size_t extra)
+{
+	size_t need = sb->len + extra + 1;
+
+	if (need <= sb->cap)
+		return;
+	if (!sb->cap)
+		sb->buf = NULL;
+	sb->cap = alloc_nr(need, sb->cap);
+	sb->buf = xreallocarray(sb->buf, sb->cap, 1);
+	sb->buf[sb->len] = '\0';
+}
+
+char *
+strbuf_take(struct strbuf *sb)
+{
+	char *s = sb->cap ? sb->buf : xstrdup("");
+
+	strbuf_init(sb);
+	return s;
+}
+
+void
+strbuf_add(struct strbuf *sb, const void *p, size_t n)
+{
+	if (!n)
+		return;
+	strbuf_grow(sb, n);
+	memcpy(sb->buf + sb->len, p, n);
+	sb->len += n;
+	sb->buf[sb->len] = '\0';
+}
+
+void
+strbuf_adds(struct strbuf *sb, const char *s)
+{
+	strbuf_add(sb, s, strlen(s));
+}
+
+void
+strbuf_addch(struct strbuf *sb, char c)
+{
+	strbuf_add(sb, &c, 1);
+}
+
+void
+strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list ap)
+{
+	va_list again;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	if (n > 0) {
+		strbuf_grow(sb, (size_t)n);
+		vsnprintf(sb->buf + sb->len, (size_t)n + 1, fmt, again);
+		sb->len += (size_t)n;
+	}
+	va_end(again);
+}
+
+void
+strbuf_addf(struct strbuf *sb, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(sb, fmt, ap);
+	va_end(ap);
+}
+
+void
+strbuf_add_sanitised(struct strbuf *sb, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		/* U+0080..U+009F, which some terminals obey, are C2 80..9F in UTF-8 */
+		if (c == 0xc2 && i + 1 < n && ((unsigned char)s[i + 1] & 0xe0) == 0x80) {
+			strbuf_addf(sb, "\\x%02x\\x%02x", c, (unsigned char)s[i + 1]);
+			i++;
+		} else if (c < 0x20 || c == 0x7f) {
+			strbuf_addf(sb, "\\x%02x", c);
+		} else {
+			strbuf_addch(sb, (char)c);
+		}
+	}
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which files exist, for keys: git's tracked plus untracked-not-ignored ones, asked of one git at the
+ * workspace root (design §4), nested repositories walked, never asked. Without a work tree the same
+ * git is asked with an empty git directory; without git every file counts.
+ */
+#ifndef WORKSPACE_FILES_H
+#define WORKSPACE_FILES_H
+
+#include "util/base.h"
+#include <sys/types.h>
+
+struct err;
+
+struct files {
+	char *text;	     /* owns the paths */
+	const char **paths;  /* from the workspace root, sorted by bytes, unique */
+	size_t n;
+	bool no_git;	     /* git could not be asked: ignore rules were not applied */
+};
+
+/* In two steps, so that git runs while configs are read. */
+struct files_request {
+	pid_t pid;
+	int pidfd;
+	int out;
+	int workdir_fd;
+};
+int files_start(int rootfd, const char *root_path, struct files_request *ret, struct err *e);
+int files_finish(struct files_request *rq, int rootfd, struct files *ret, struct err *e);
+void files_release(struct files *f);
+
+/* The range [*ret_from, *ret_to) of paths at or below dir. */
+void files_below(const struct files *f, const char *dir, size_t *ret_from, size_t *ret_to);
+
+#endif

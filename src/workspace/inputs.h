@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The input files of a task: what its globs select among the files that exist, less what is never an
+ * input (spec/config.md §3: .git, .vx, *.tsbuildinfo, vx-lock.json, the task's own outputs, nested
+ * projects, untracked node_modules).
+ */
+#ifndef WORKSPACE_INPUTS_H
+#define WORKSPACE_INPUTS_H
+
+#include "util/base.h"
+
+struct err;
+struct files;
+struct project;
+struct taskdef;
+
+struct inputs {
+	const char **paths; /* borrowed from files; sorted, unique */
+	size_t n;
+	size_t cap;
+};
+/* An uncached task has every file of its project. A literal input that exists but is ignored by git
+ * is refused, naming it (it would silently fold nothing). */
+int inputs_resolve(int rootfd, const struct files *f, const struct project *p,
+	const struct taskdef *t, struct inputs *ret, struct err *e);
+void inputs_release(struct inputs *in);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All projects of a workspace, their tasks and the edges between them. Filled once, then const;
+ * everything lives in its arena.
+ */
+#ifndef WORKSPACE_WORKSPACE_H
+#define WORKSPACE_WORKSPACE_H
+
+#include "config/settings.h"
+#include "config/taskdef.h"
+#include "util/arena.h"
+#include "util/htab.h"
+
+struct err;
+struct root;
+
+struct project {
+	const char *name;
+	const char *dir;      /* from the root; "" for the root project */
+	bool is_root;	      /* also answers to "//" */
+	bool has_manifest;    /* package.json beside it */
+	const char *config;   /* "packages/a/vx.config.json" from the root, NULL: none */
+	struct projectdef def; /* no tasks when there is no config */
+	struct project **deps; /* order edges (what ^task walks): direct, sorted by name, no self */
+	size_t ndeps;
+	struct project **reach; /* deps and workspace peers: what `pkg...` walks */
+	size_t nreach;
+	struct project **nested; /* projects whose directory lies inside this one */
+	size_t nnested;
+	size_t index; /* in workspace.projects */
+};
+
+struct workspace {
+	struct arena arena;
+	int rootfd; /* borrowed from struct root */
+	const char *path;
+	struct settings settings;
+	struct project **projects; /* sorted by name */
+	size_t nprojects;
+	struct htab by_name;
+	struct htab by_dir;
+	const char **notes; /* one line each, to be said once */
+	size_t nnotes;
+};
+
+/* Reads settings, lists members, parses manifests and configs, links package edges. Everything that
+ * spec/config.md §1 refuses is an error that names the file. */
+int workspace_load(const struct root *root, struct workspace *ret, struct err *e);
+void workspace_release(struct workspace *w);
+
+/* The project whose directory is, or most deeply holds, `dir`. NULL: none. */
+struct project *workspace_project_at(const struct workspace *w, const char *dir);
+/* By name, or "//" for the root project. */
+struct project *workspace_project(const struct workspace *w, const char *name);
+struct taskdef *project_task(const struct project *p, const char *task);
+
+#endif
