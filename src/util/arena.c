@@ -3,7 +3,9 @@
 #include "util/alloc.h"
 #include <stdarg.h>
 
-enum { ARENA_BLOCK = 64 * 1024 };
+enum {
+	ARENA_BLOCK = 64 * 1024
+};
 
 struct arena_block {
 	struct arena_block *next;
@@ -37,7 +39,7 @@ arena_alloc(struct arena *a, size_t n)
 	void *p;
 
 	n = (n + align - 1) / align * align;
-	if (n > a->left) {
+	if (!a->next || n > a->left) {
 		size_t size = n > ARENA_BLOCK ? n : ARENA_BLOCK;
 		struct arena_block *b = xmalloc(sizeof(*b) + size);
 

@@ -2,9 +2,9 @@
 /*
  * The file system below a trusted directory fd. Every *_beneath call stays below dirfd and follows
  * no symbolic link in any component (openat2: RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
- * RESOLVE_NO_MAGICLINKS; where openat2 is missing or refused with ENOSYS, component by component
- * with O_NOFOLLOW). Paths are normal relative paths (util/path.h); "" is dirfd itself. Failures
- * return -1 with errno unless a struct err is given.
+ * RESOLVE_NO_MAGICLINKS; where openat2 is missing or a filter refuses it, component by component
+ * with O_NOFOLLOW). Paths are normal relative paths (util/path.h), of any length, else EINVAL; "" is
+ * dirfd itself. Failures return -1 with errno.
  */
 #ifndef UTIL_FS_H
 #define UTIL_FS_H
@@ -28,11 +28,14 @@ int fs_mkdirs(int dirfd, const char *path);
 int fs_open_mkdirs(int dirfd, const char *path);
 
 /* Removes name in dirfd, whatever it is: file, link, or directory with all below, however deep and
- * whatever its modes (made accessible as needed). Iterative, bounded fds and memory. A missing name
- * is success. Never leaves dirfd, never follows a link, never crosses into another mount. */
+ * whatever its modes (made accessible as needed). Iterative, with bounded fds and some 64 bytes a
+ * level. A missing name is success. Never leaves dirfd, never follows a link, never crosses into
+ * another mount (EXDEV or EBUSY). ESTALE: moved meanwhile; ENOTEMPTY: somebody keeps writing. Stops
+ * at the first error. */
 int fs_remove_tree(int dirfd, const char *name);
 
-/* Replaces dirfd/name by these bytes: temporary file beside it, then rename. No fsync. */
+/* Replaces dirfd/name by these bytes: temporary file (.vx-tmp-…) beside it, then rename. The mode is
+ * less umask. No fsync. */
 int fs_replace_file(int dirfd, const char *name, const void *p, size_t n, mode_t mode);
 
 /* Copies the content of `from` (at its start) into the empty `to`: reflink, else copy_file_range,
@@ -41,10 +44,10 @@ int fs_copy_content(int from, int to);
 
 /* One visit of fs_walk. */
 struct fs_entry {
-	const char *path;	/* relative to the start, normal */
-	int parent;		/* O_PATH or readable fd of its directory */
-	const char *name;	/* in that directory */
-	const struct stat *st;	/* lstat */
+	const char *path;      /* relative to the start, normal */
+	int parent;            /* O_PATH or readable fd of its directory */
+	const char *name;      /* in that directory */
+	const struct stat *st; /* lstat */
 };
 enum fs_visit {
 	FS_VISIT_CONTINUE,
@@ -52,12 +55,14 @@ enum fs_visit {
 	FS_VISIT_STOP, /* ends the walk with -1; errno is the visitor's */
 };
 /* Calls visit for everything below dirfd/path in byte order of names, directories before their
- * content. Links are reported, never followed. Depth is bounded by memory only, not by the stack or
- * by fds. */
+ * content. Links are reported, never followed; mount points are gone into, as git does. Depth is
+ * bounded by memory only, not by the stack or by fds. A directory that cannot be read ends the walk
+ * with -1. */
 int fs_walk(int dirfd, const char *path,
 	enum fs_visit (*visit)(void *ctx, const struct fs_entry *entry), void *ctx);
 
-/* Test seam: pretends that openat2 is missing. */
+/* Test seam: pretends that openat2 and fchmodat2 are missing. */
 void fs_force_fallback(bool on);
+bool fs_fallback_is_forced(void);
 
 #endif

@@ -3,9 +3,14 @@
  * Task globs: one grammar everywhere, for inputs, outputs and sandbox grants (spec/config.md §3,
  * design §3). Wildcards `*` (within a component), `**` (a whole component: any number of
  * components, none included), `?`, braces {a,b} (nesting allowed, expanded at parse time).
- * Brackets are literal. Escapes: \[ \] \{ \} \! \\ \* \? and \, .
- * A literal (no wildcard) names that path or everything under it; `<d>/**` includes `<d>` itself.
- * Wildcards match names that start with a dot.
+ * Brackets are literal. Escapes: \[ \] \{ \} \( \) \! \\ \* \? and \, .
+ * A literal (no wildcard) names that path or everything under it; `**` at the end of a pattern
+ * includes the directory that it is written after.
+ * Wildcards match names that start with a dot; `?` is one character of UTF-8, or one byte of what
+ * is none. A leading "./" takes the special meaning from a name that begins with ^ ~ $ @ or "c:".
+ *
+ * Matching never backtracks further than to the last `*` of a component and the last `**` of a
+ * pattern: at worst the product of the two lengths.
  *
  * A glob is parsed relative to a directory and then matches normal relative paths from a root, so
  * that one form serves project files, workspaceFiles and `../lib/dist` alike.
@@ -19,8 +24,14 @@
 
 struct arena;
 struct err;
+struct strbuf;
 
 struct glob; /* one pattern, all its brace alternatives; lives in the arena */
+
+enum {
+	GLOB_PATTERN_MAX = 4096,      /* bytes of one pattern */
+	GLOB_ALTERNATIVES_MAX = 1024, /* that its braces may stand for */
+};
 
 enum glob_flags {
 	/* ".." segments allowed as long as they stay in the root; "." allowed: names the base
@@ -41,8 +52,8 @@ bool glob_match(const struct glob *g, const char *path);
 
 /* Whether some path strictly below directory `dir` could match. */
 bool glob_may_match_below(const struct glob *g, const char *dir);
-/* Whether every path below `dir` matches (so a walk need not ask further): a literal or a
- * `<d>/**` that holds dir. */
+/* Whether every path below `dir` matches (so a walk need not ask further): one alternative is a
+ * literal, or ends in `**`, and holds dir. */
 bool glob_matches_all_below(const struct glob *g, const char *dir);
 
 bool glob_is_literal(const struct glob *g); /* no wildcard in any alternative */
@@ -58,6 +69,10 @@ bool glob_alternative_is_literal(const struct glob *g, size_t alternative);
 int glob_specificity(const struct glob *g, const char *path);
 
 const char *glob_text(const struct glob *g); /* as written */
+const char *glob_base(const struct glob *g); /* the directory it was parsed for, from the root */
+/* Appends one alternative as a pattern of its own, from the root, normal, escaped: it parses with
+ * base "" and GLOB_GRANT to the same alternative. What a sandbox rule holds. */
+void glob_add_text(const struct glob *g, size_t alternative, struct strbuf *out);
 
 /* Whether two globs can be shown to select a common path: equal literals, a literal under a glob,
  * a whole subtree against a glob whose literal head lies inside it. False when unsure. */

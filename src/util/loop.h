@@ -12,26 +12,31 @@
 struct err;
 struct loop;
 
-/* Blocks the signals of `sigs` for this process and delivers them through the loop. */
+/* Blocks the signals of `sigs` for this process and delivers them through the loop. Ignores SIGPIPE
+ * (a write to a child that is gone is an EPIPE), and has SIGCHLD at its default. */
 int loop_new(const sigset_t *sigs, struct loop **ret, struct err *e);
 void loop_free(struct loop *l);
 
-enum { LOOP_READ = 1, LOOP_WRITE = 2 };
+enum {
+	LOOP_READ = 1,
+	LOOP_WRITE = 2
+};
 
-/* What the caller keeps; zero it first. The loop holds a pointer until removed. */
+/* What the caller keeps; zero it first. The loop holds a pointer until removed; remove before the fd
+ * is closed. With no events it is not called at all. */
 struct loop_fd {
 	int fd;
-	unsigned events;	/* LOOP_READ | LOOP_WRITE */
+	unsigned events; /* LOOP_READ | LOOP_WRITE */
 	/* Ready (an error or hang-up counts as ready for both). */
 	void (*ready)(struct loop_fd *w, unsigned events);
-	size_t slot;		/* the loop's */
+	size_t slot; /* the loop's */
 };
 void loop_add_fd(struct loop *l, struct loop_fd *w);
 void loop_update_fd(struct loop *l, struct loop_fd *w); /* after a change of events */
 void loop_remove_fd(struct loop *l, struct loop_fd *w); /* no effect if it is not there */
 
 struct loop_timer {
-	uint64_t at_ns;		/* clock_monotonic_ns */
+	uint64_t at_ns;                     /* clock_monotonic_ns */
 	void (*fire)(struct loop_timer *t); /* once; removed before the call */
 	size_t slot;
 };

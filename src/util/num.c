@@ -4,8 +4,8 @@
 #include "util/strbuf.h"
 
 int
-num_parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret, const char *what,
-	struct err *e)
+num_parse_u64(
+	const char *s, uint64_t min, uint64_t max, uint64_t *ret, const char *what, struct err *e)
 {
 	uint64_t v = 0;
 	const char *p = s;
@@ -18,8 +18,8 @@ num_parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret, const ch
 		cleanup_strbuf struct strbuf word = STRBUF_INIT;
 
 		strbuf_add_sanitised(&word, s, strlen(s));
-		return err_set(e, ERR_USAGE, 0, "%s: '%s' is not a whole number from %llu to %llu", what,
-			word.buf, (unsigned long long)min, (unsigned long long)max);
+		return err_set(e, ERR_USAGE, 0, "%s: '%s' is not a whole number from %llu to %llu",
+			what, word.buf, (unsigned long long)min, (unsigned long long)max);
 	}
 	*ret = v;
 	return 0;

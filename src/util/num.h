@@ -11,7 +11,7 @@
 struct err;
 
 /* min..max inclusive. `what` names the value in the error: "--concurrency". */
-int num_parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret, const char *what,
-	struct err *e);
+int num_parse_u64(
+	const char *s, uint64_t min, uint64_t max, uint64_t *ret, const char *what, struct err *e);
 
 #endif

@@ -136,7 +136,8 @@ path_is_normal(const char *path)
 	for (;;) {
 		size_t n = strcspn(path, "/");
 
-		if (n == 0 || (n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
+		if (n == 0 || (n == 1 && path[0] == '.') ||
+			(n == 2 && path[0] == '.' && path[1] == '.'))
 			return false;
 		path += n;
 		if (!*path)

@@ -19,13 +19,13 @@ struct proc_fd {
 };
 
 struct proc_spec {
-	const char *file;   /* path of the program; no PATH search */
-	char *const *argv;  /* ended by NULL */
-	char *const *env;   /* ended by NULL */
-	int cwd;	    /* directory fd, or -1: this process's */
+	const char *file;  /* path of the program; no PATH search; a relative one starts at cwd */
+	char *const *argv; /* ended by NULL */
+	char *const *env;  /* ended by NULL */
+	int cwd;           /* directory fd, or -1: this process's */
 	const struct proc_fd *fds;
-	size_t nfds;	    /* at most 8. 0, 1, 2 not named here are /dev/null. All others are closed. */
-	bool new_session;   /* setsid: own session and process group */
+	size_t nfds; /* at most 8. 0, 1, 2 not named here are /dev/null. All others are closed. */
+	bool new_session; /* setsid: own session and process group */
 };
 
 struct proc {
@@ -45,8 +45,9 @@ char *proc_find(const char *name, const char *path);
 bool proc_group_is_alive(pid_t pgid);
 
 /* Sends SIGKILL to every live descendant of this process except those in `keep`, again and again
- * until none is left; reaps what is ours. For a subreaper. Bounded by `deadline_ns`
- * (clock_monotonic_ns); returns how many were still there then. */
+ * until none is left; reaps what is ours. What lies below a process of `keep` is kept, too. For a
+ * subreaper. Bounded by `deadline_ns` (clock_monotonic_ns); returns how many were still there then:
+ * not 0 where /proc is not that of this pid namespace, as they cannot be found there. */
 size_t proc_kill_descendants(const pid_t *keep, size_t nkeep, uint64_t deadline_ns);
 
 /* 0..255 as a shell reports it: exit code, or 128 + signal. */

@@ -22,8 +22,8 @@ extern char strbuf_slop[1];
 	}
 
 void strbuf_init(struct strbuf *sb);
-void strbuf_release(struct strbuf *sb);		  /* frees, and is ready for use again */
-void strbuf_reset(struct strbuf *sb);		  /* empties, keeps the memory */
+void strbuf_release(struct strbuf *sb);            /* frees, and is ready for use again */
+void strbuf_reset(struct strbuf *sb);              /* empties, keeps the memory */
 void strbuf_truncate(struct strbuf *sb, size_t n); /* n <= len */
 void strbuf_grow(struct strbuf *sb, size_t extra); /* room for extra more bytes */
 /* The content as an owned string; sb is empty afterwards. */
@@ -33,11 +33,12 @@ void strbuf_add(struct strbuf *sb, const void *p, size_t n);
 void strbuf_adds(struct strbuf *sb, const char *s);
 void strbuf_addch(struct strbuf *sb, char c);
 void strbuf_addf(struct strbuf *sb, const char *fmt, ...) attr_printf(2, 3);
-void strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list ap);
+void strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list ap) attr_printf(2, 0);
 
 /*
  * Adds a name for a message to a person: control bytes, DEL and the C1 range become \xNN, a
- * backslash stays. A file name can hold escape codes for the reader's terminal; this is where they end.
+ * backslash stays. A file name can hold escape codes for the reader's terminal; this is where they
+ * end.
  */
 void strbuf_add_sanitised(struct strbuf *sb, const char *s, size_t n);
 

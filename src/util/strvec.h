@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A growable array of owned strings, always ended by NULL: an argv, an environment, a list of names.
+ * A growable array of owned strings, always ended by NULL: an argv, an environment, a list of
+ * names.
  */
 #ifndef UTIL_STRVEC_H
 #define UTIL_STRVEC_H

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/tap.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/fd.h"
+#include "util/proc.h"
+#include "util/strbuf.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static char *const env[] = {(char[]){"PATH=/usr/bin:/bin"}, (char[]){"X=y"}, NULL};
+
+/* Runs a script with the read ends and write ends given; returns its exit code. */
+static int
+run(const char *script, const struct proc_fd *fds, size_t nfds, int cwd, bool session)
+{
+	char *argv[] = {xstrdup("sh"), xstrdup("-c"), xstrdup(script), NULL};
+	struct proc_spec spec = {.file = "/bin/sh",
+		.argv = argv,
+		.env = env,
+		.cwd = cwd,
+		.fds = fds,
+		.nfds = nfds,
+		.new_session = session};
+	struct proc p;
+	struct err e = ERR_INIT;
+	int st = -1;
+
+	if (proc_start(&spec, &p, &e)) {
+		diag("%s", e.text);
+	} else {
+		waitpid(p.pid, &st, 0);
+		close(p.pidfd);
+	}
+	for (size_t i = 0; i < 3; i++)
+		free(argv[i]);
+	return st == -1 ? -1 : proc_exit_code(st);
+}
+
+static void
+check_output(const char *script, int cwd, bool session, const char *want, const char *name)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+	int p[2];
+
+	if (fd_pipe(p))
+		return;
+	run(script, (struct proc_fd[]){{p[1], 1}}, 1, cwd, session);
+	close(p[1]);
+	fd_read_all(p[0], &out, 65536);
+	close(p[0]);
+	ok_str(out.buf, want, name);
+}
+
+static void
+test_start(void)
+{
+	cleanup_close int slash = open("/usr", O_PATH | O_CLOEXEC);
+	struct proc_spec bad = {.file = "/no/such/program", .argv = env, .env = env, .cwd = -1};
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+	struct proc p = {7, 7};
+	struct err e = ERR_INIT;
+	sigset_t block, mask;
+
+	ok_int(run("exit 7", NULL, 0, -1, false), 7, "an exit code");
+	ok_int(run("kill -9 $$", NULL, 0, -1, false), 137, "a signal as a shell reports it");
+	ok_int(run("test \"$(readlink /proc/$$/fd/0)\" = /dev/null", NULL, 0, -1, false), 0,
+		"no stdin but /dev/null");
+	check_output("echo out; echo err >&2", -1, false, "out\n", "stdout is what was given");
+	check_output("pwd; echo $X$HOME", slash, false, "/usr\ny\n", "directory and environment");
+	check_output("ps=$(cat /proc/$$/stat); set -- ${ps##*)}; test $3 = $$ && test $4 = $$ && "
+		     "echo own",
+		-1, true, "own\n", "a session and a group of its own");
+
+	sigemptyset(&block);
+	sigaddset(&block, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &block, &mask);
+	sigaction(SIGUSR2, &ignore, &old);
+	/* the low 28: libc keeps two above 31 for itself, as they came */
+	check_output("sed -n 's/^Sig\\(Blk\\|Ign\\):.*\\(.......\\)$/\\1 \\2/p' /proc/self/status",
+		-1, false, "Blk 0000000\nIgn 0000000\n", "signals are as new");
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	sigaction(SIGUSR2, &old, NULL);
+
+	ok_int(proc_start(&bad, &p, &e), -1, "a program that is not there");
+	ok_err(&e, "/no/such/program: No such file", "is an error that names it");
+	ok_int(p.pid, 7, "and leaves the result alone");
+}
+
+static void
+move_up(int *fd)
+{
+	int up = fcntl(*fd, F_DUPFD_CLOEXEC, 100);
+
+	fd_close(fd);
+	*fd = up;
+}
+
+/* Pipes on 5 and 6, to be swapped: each one's number is the other's place in the child. */
+static void
+test_fdmap(void)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+	int p[2], q[2], leak;
+	struct proc_fd map[] = {{5, 6}, {6, 5}, {-1, 9}, {0, 1}};
+
+	if (fd_pipe(p) || fd_pipe(q))
+		return;
+	/* p's write end on 5, q's on 6, read ends far up; without CLOEXEC, as inherited ones are */
+	move_up(&p[0]);
+	move_up(&q[0]);
+	move_up(&p[1]);
+	move_up(&q[1]);
+	dup2(p[1], 5);
+	dup2(q[1], 6);
+	close(p[1]);
+	close(q[1]);
+	leak = fcntl(p[0], F_DUPFD, 7); /* in a gap of the map */
+	dup2(leak, 200);
+	map[3].parent = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	ok_int(run("echo p >&6; echo q >&5; for f in 3 4 7 8 10 11 100 200; do "
+		   "test ! -e /proc/$$/fd/$f || exit $f; done; test -e /proc/$$/fd/9",
+		       map, array_len(map), -1, false),
+		0, "nothing but the map is inherited");
+	close(5);
+	close(6);
+	close(leak);
+	close(200);
+	close(map[3].parent);
+	fd_read_all(p[0], &out, 100);
+	fd_read_all(q[0], &out, 100);
+	ok_str(out.buf, "p\nq\n", "fds that are in each other's place are swapped");
+	close(p[0]);
+	close(q[0]);
+}
+
+static void
+test_find(void)
+{
+	cleanup_free char *sh = proc_find("sh", "/nowhere:/bin:/usr/bin");
+	cleanup_free char *none = proc_find("no-such-program", "/bin");
+	cleanup_free char *dir = proc_find("share", "/usr");
+	cleanup_free char *path = proc_find("/bin/sh", "");
+	cleanup_free char *plain = proc_find("passwd", "/etc");
+
+	ok_str(sh, "/bin/sh", "the first on the path");
+	ok(!none, "not found");
+	ok(!dir, "a directory is no program");
+	ok(!plain, "a file without an x bit is none");
+	ok_str(path, "/bin/sh", "a path is itself");
+}
+
+static void
+test_group(void)
+{
+	int ready[2];
+	char c;
+	pid_t pid;
+	siginfo_t si;
+
+	if (fd_pipe(ready))
+		return;
+	pid = fork();
+	if (!pid) {
+		setpgid(0, 0);
+		prctl(PR_SET_NAME, ") Z 1 (");
+		fd_write_all(ready[1], "x", 1);
+		pause();
+		_exit(0);
+	}
+	if (read(ready[0], &c, 1) != 1)
+		diag("the child did not start");
+	ok(proc_group_is_alive(pid), "a group is alive, whatever its name says");
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT);
+	ok(!kill(-pid, 0), "a zombie can be signalled");
+	ok(!proc_group_is_alive(pid), "and is not alive");
+	waitpid(pid, NULL, 0);
+	ok(!proc_group_is_alive(pid), "nor is who is gone");
+	ok(!proc_group_is_alive(0) && !proc_group_is_alive(1),
+		"nor are the groups never signalled");
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* Descendants of all kinds hold the write end of a pipe: its end of file says that all are gone. */
+static void
+test_descendants(void)
+{
+	int held[2], count[2];
+	char c[8];
+	pid_t kept, pid;
+	size_t n = 0;
+	cleanup_strbuf struct strbuf rest = STRBUF_INIT;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (fd_pipe(held) || fd_pipe(count))
+		return;
+	kept = fork();
+	if (!kept) {
+		close(held[1]);
+		pause();
+		_exit(0);
+	}
+	pid = fork();
+	if (!pid) {
+		/* a child, its orphan in a session of its own, one that is stopped, one that ignores */
+		if (!fork()) {
+			setsid();
+			if (fork())
+				_exit(0);
+			fd_write_all(count[1], "d", 1);
+			pause();
+		}
+		if (!fork()) {
+			sigset_t all;
+
+			sigfillset(&all);
+			sigprocmask(SIG_BLOCK, &all, NULL);
+			fd_write_all(count[1], "i", 1);
+			raise(SIGSTOP);
+			pause();
+		}
+		fd_write_all(count[1], "c", 1);
+		pause();
+		_exit(0);
+	}
+	close(held[1]);
+	while (n < 3 && read(count[0], c, 1) == 1)
+		n++;
+	ok_int((long long)proc_kill_descendants(&kept, 1, clock_monotonic_ns() + 10000000000u), 0,
+		"all descendants but one are killed");
+	ok(!fd_read_all(held[0], &rest, 10), "and gone");
+	ok(!kill(kept, 0), "the one that is kept lives");
+	ok_int((long long)proc_kill_descendants(NULL, 0, clock_monotonic_ns() + 10000000000u), 0,
+		"then that one");
+	ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "reaped, too");
+	ok_int((long long)proc_kill_descendants(NULL, 0, 0), 0, "nobody is left at once");
+	close(held[0]);
+	close(count[0]);
+	close(count[1]);
+}
+
+int
+main(void)
+{
+	test_start();
+	test_fdmap();
+	test_find();
+	test_group();
+	test_descendants();
+	ok_str(proc_signal_name(SIGKILL), "SIGKILL", "a signal's name");
+	ok(!proc_signal_name(0) && !proc_signal_name(77) && !proc_signal_name(-1), "none");
+	return tap_done();
+}
