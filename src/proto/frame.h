@@ -23,7 +23,8 @@ enum {
 	FRAME_HELLO = 0,
 };
 
-/* Writing: start a record in sb, add fields, end it. The buffer can hold many records. */
+/* Writing: start a record in sb, add fields, end it. The buffer can hold many records. A record
+ * over FRAME_MAX is the caller's bug: what others choose the length of is bounded first. */
 size_t frame_begin(struct strbuf *sb, uint8_t type); /* returns a mark for frame_end */
 void frame_end(struct strbuf *sb, size_t mark);
 void frame_put_u8(struct strbuf *sb, uint8_t v);
@@ -33,7 +34,7 @@ void frame_put_bytes(struct strbuf *sb, const void *p, size_t n);
 void frame_put_str(struct strbuf *sb, const char *s);
 void frame_hello(struct strbuf *sb);
 
-/* A received record: borrowed from the reader's buffer until the next frame_next. */
+/* A received record: borrowed from the reader's buffer until its next call of any kind. */
 struct frame {
 	uint8_t type;
 	const uint8_t *p; /* what is left to read of the payload */
@@ -52,12 +53,13 @@ bool frame_is_done(const struct frame *f);
 /* Reading from a stream fed in pieces. */
 struct frame_reader {
 	struct strbuf in;
-	size_t at;	/* consumed */
-	bool greeted;
+	size_t at;    /* consumed */
+	bool greeted; /* HELLO was read */
+	bool bad;     /* for ever */
 };
 #define FRAME_READER_INIT                                                                          \
 	{                                                                                          \
-		STRBUF_INIT, 0, false                                                              \
+		STRBUF_INIT, 0, false, false                                                       \
 	}
 void frame_reader_release(struct frame_reader *r);
 void frame_reader_feed(struct frame_reader *r, const void *p, size_t n);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a sandbox is to be. The core writes it to a pipe, vx-sandbox reads it, and a person can write
- * one by hand: lines of `word value`, first line `vx-spec 1`, last line `end`. In a value, \\ \n
- * and \xNN are escapes (a newline or NUL cannot stand bare). Unknown words, a missing `end`, a second
- * value for a single one, and more than SPEC_MAX bytes are errors. docs/PROTOCOL.md has the list.
+ * What a sandbox is to be. The core writes it to a pipe, vx-sandbox reads it, and a person can
+ * write one by hand: lines of `word value`, first line `vx-spec 1`, last line `end`. In a value,
+ * \\ \n and \xNN are escapes (a newline or NUL cannot stand bare). Unknown words, a missing `end`,
+ * a second value for a single one, and more than SPEC_MAX bytes are errors. docs/PROTOCOL.md has
+ * the list.
  *
  * No part of it is in a cache key but the config's own text.
  */
@@ -16,13 +17,19 @@
 struct err;
 struct strbuf;
 
-enum { SPEC_MAX = 64 << 20 };
+enum {
+	SPEC_MAX = 64 << 20
+};
 
 /*
  * What a rule says of the names it selects. For a path, of the read rules (READ, WRITE, DENY_READ)
- * that select it the most specific one decides, and likewise of the write rules (WRITE, DENY_WRITE):
- * the longest literal path before the first wildcard wins, at equal length a deny wins. Order never
- * matters. No rule: denied. WRITE implies READ.
+ * that select it the most specific one decides, and likewise of the write rules (WRITE,
+ * DENY_WRITE): the longest literal path before the first wildcard wins, at equal length a deny
+ * wins. Order never matters. No rule: denied. WRITE implies READ.
+ *
+ * A literal selects the name and all below it, a pattern what it matches; but what hides (a deny,
+ * QUIET) takes with a directory all that is in it, and an OUTPUT pattern takes a directory only
+ * when it takes everything in it ("dist" with a final "**").
  */
 enum spec_rule_kind {
 	SPEC_READ,
@@ -32,32 +39,32 @@ enum spec_rule_kind {
 	/* This task's declared outputs: hidden at start without a word, whatever READ says. */
 	SPEC_OUTPUT,
 	/* Hidden without a report: what nobody need hear of (.vx, ignored reads). Outranks READ at
-	 * any length; the names below it too. */
+	 * any length. */
 	SPEC_QUIET,
 };
 
 struct spec_rule {
 	enum spec_rule_kind kind;
-	bool is_glob;	/* else a literal: the name and all below it */
-	char *path;	/* from the workspace root, owned. Absolute: outside the workspace; literal,
-			 * READ or WRITE only. A glob is in the grammar of util/glob.h */
+	bool is_glob; /* else a literal: the name and all below it */
+	char *path;   /* from the workspace root, owned. Absolute: outside the workspace; literal,
+		       * READ or WRITE only. A glob is in the grammar of util/glob.h */
 };
 
 struct spec {
 	char *workspace; /* absolute, canonical */
-	char *cwd;	 /* working directory, relative to the workspace */
-	char *scratch;	 /* absolute: an empty directory that the caller made, owns and locks */
-	char *home;	 /* absolute, or NULL: the task has no home */
+	char *cwd;       /* working directory, relative to the workspace */
+	char *scratch;   /* absolute: an empty directory that the caller made, owns and locks */
+	char *home;      /* absolute, or NULL: the task has no home */
 	struct strvec argv;
 	struct strvec env;
 	struct spec_rule *rules;
 	size_t nrules;
 	size_t rules_cap;
-	struct strvec hide; /* absolute paths outside the workspace to cover: cache, scratch parents */
+	struct strvec hide; /* outside the workspace, absolute, to cover: cache, scratch parents */
 	bool unix_sockets;  /* AF_UNIX stays allowed */
-	bool nested;	    /* user namespaces stay allowed */
-	bool fuse_off;	    /* test seam: behave as if there were no /dev/fuse */
-	bool attached;	    /* test seam: the start path of kernels before detached layers */
+	bool nested;        /* user namespaces stay allowed */
+	bool fuse_off;      /* test seam: behave as if there were no /dev/fuse */
+	bool attached;      /* test seam: the start path of kernels before detached layers */
 	bool keep_scratch;  /* stand-alone use: leave the scratch, print the list of entries */
 };
 
@@ -70,8 +77,8 @@ void spec_release(struct spec *s);
 void spec_add_rule(struct spec *s, enum spec_rule_kind kind, bool is_glob, const char *path);
 
 void spec_encode(const struct spec *s, struct strbuf *out);
-/* Errors name the line. Checks form: absolute where absolute is due, normal relative paths, argv not
- * empty, the single ones present. */
+/* Errors name the line. Checks form: absolute where absolute is due, normal relative paths, argv
+ * not empty, the single ones present. */
 int spec_decode(const char *p, size_t n, struct spec *ret, struct err *e);
 
 #endif

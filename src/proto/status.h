@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What vx-sandbox tells the core: one struct per frame type, an encoder and a decoder for each.
- * Order on the wire: VIEW, STARTED, then DENIAL and NOTE in any number, EXIT once, ENTRY in any
- * number, DONE once, end of file. Or SETUP_ERROR once and end of file, with exit code 125. A stream
- * that ends without DONE or SETUP_ERROR means that the helper died: nothing of it may be committed.
+ * Order on the wire: VIEW, STARTED, EXIT once, ENTRY in any number, DONE once, end of file; DENIAL
+ * in any number before EXIT, NOTE in any number before DONE. Or SETUP_ERROR once and end of file,
+ * with exit code 125. A stream that ends without DONE or SETUP_ERROR means that the helper died:
+ * nothing of it may be committed. docs/PROTOCOL.md has the fields.
  */
 #ifndef PROTO_STATUS_H
 #define PROTO_STATUS_H
 
 #include "proto/frame.h"
+
+struct err;
 
 enum status_type {
 	STATUS_VIEW = 1,
@@ -23,8 +26,8 @@ enum status_type {
 
 /* How the view was built: what an entry may claim about its making (design §4). */
 struct status_view {
-	bool reports;	/* a policy layer serves look-ups: denials are reported */
-	bool detached;	/* the newer start path */
+	bool reports;  /* a policy layer serves look-ups: denials are reported */
+	bool detached; /* the newer start path */
 };
 
 struct status_started {
@@ -32,21 +35,28 @@ struct status_started {
 };
 
 enum denial_op {
-	DENIAL_READ,	/* every look-up, whatever the call was */
+	DENIAL_READ, /* every look-up, whatever the call was */
 	DENIAL_WRITE,
 	DENIAL_DELETE,
 	DENIAL_LIST,
-	DENIAL_PROBE,	/* the host has no such name */
+	DENIAL_PROBE, /* the host has no such name */
 	DENIAL_CONNECT,
 	DENIAL_SOCKET,
 };
+
+/* The longest string of a status. Encoding a longer one is the caller's bug: a task can make paths
+ * of any length and chooses its own command line, so who fills a status looks first. */
+enum {
+	STATUS_STRING_MAX = 128 << 10
+};
+
 const char *denial_op_name(enum denial_op op); /* "read", … */
 
 /* A finding as the helper saw it. pid 0: not known. Strings may be empty. */
 struct status_denial {
 	enum denial_op op;
-	struct strbuf path; /* from the workspace; connect: "ADDRESS:PORT" */
-	uint32_t pid;	    /* in the sandbox's pid namespace */
+	uint32_t pid;          /* in the sandbox's pid namespace */
+	struct strbuf path;    /* from the workspace; connect: "ADDRESS:PORT" */
 	struct strbuf program; /* comm */
 	struct strbuf exe;
 	struct strbuf cmdline; /* words joined by blanks, bounded */
@@ -57,20 +67,26 @@ struct status_note {
 };
 
 struct status_exit {
-	uint32_t wstatus;	/* of the command, as wait() gave it to init */
+	uint32_t wstatus;         /* of the command, as wait() gave it to init */
 	uint64_t user_us, sys_us; /* of all processes of the sandbox */
 	uint64_t max_rss_kb;
-	uint32_t nkilled;	/* background processes that were still there */
+	uint32_t nkilled; /* background processes that were still there */
 };
 
-enum entry_type { ENTRY_FILE, ENTRY_DIR, ENTRY_LINK, ENTRY_WHITEOUT, ENTRY_OTHER };
+enum entry_type {
+	ENTRY_FILE,
+	ENTRY_DIR,
+	ENTRY_LINK,
+	ENTRY_WHITEOUT,
+	ENTRY_OTHER
+};
 
 /* One name in the upper directory; parents come before what is in them. */
 struct status_entry {
 	enum entry_type type;
-	bool merge;	/* a directory that lies over one of the workspace: its other names remain */
-	bool opaque;	/* a directory that replaces one of the workspace */
-	uint32_t mode;	/* permission bits, 07777 */
+	bool merge;    /* a directory that lies over one of the workspace: its other names remain */
+	bool opaque;   /* a directory that replaces one of the workspace */
+	uint32_t mode; /* permission bits, 07777 */
 	uint64_t size;
 	int64_t mtime_ns;
 	struct strbuf path;   /* from the workspace */
@@ -78,7 +94,7 @@ struct status_entry {
 };
 
 struct status_done {
-	uint64_t denials;  /* exact totals, beyond what the list was cut to */
+	uint64_t denials; /* exact totals, beyond what the list was cut to */
 	uint64_t entries;
 	bool pure_changed; /* a directory taken as wholly granted changed meanwhile: not proven */
 };
@@ -107,8 +123,9 @@ struct status {
 void status_init(struct status *s, enum status_type type);
 void status_release(struct status *s);
 void status_encode(const struct status *s, struct strbuf *out);
-/* An unknown type, a short or over-long payload, a value outside its enum, a path that is not a
- * normal relative one (entries): -1. ret is initialised either way and the caller releases it. */
+/* An unknown type, a short or over-long payload, a value outside its enum, an entry that cannot be
+ * (path empty or not normal, mark of a directory on another type, target without a link): -1. ret
+ * is initialised either way and the caller releases it. */
 int status_decode(struct frame *f, struct status *ret, struct err *e);
 
 #endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/spec.h"
+#include "tests/tap.h"
+#include "util/strbuf.h"
+
+#define HEAD "vx-spec 1\nworkspace /w\ncwd packages/app\nscratch /w/.vx/s\n"
+#define TAIL "arg true\nend\n"
+
+static void
+test_round_trip(void)
+{
+	cleanup_strbuf struct strbuf first = STRBUF_INIT, second = STRBUF_INIT;
+	struct spec s = SPEC_INIT, back = SPEC_INIT;
+	struct err e = ERR_INIT;
+
+	s.workspace = strdup("/w");
+	s.cwd = strdup("");
+	s.scratch = strdup("/w/.vx/scratch/1");
+	s.home = strdup("/home/u");
+	strvec_push(&s.argv, "sh");
+	strvec_push(&s.argv, "-c");
+	strvec_push(&s.argv, " a\nb\t\\n\xff\x1b ");
+	strvec_push(&s.argv, "");
+	strvec_push(&s.env, "A=");
+	strvec_push(&s.env, "B=x=y\n");
+	strvec_push(&s.hide, "/cache");
+	spec_add_rule(&s, SPEC_READ, false, "");
+	spec_add_rule(&s, SPEC_WRITE, true, "dist/\\[id\\]/**");
+	spec_add_rule(&s, SPEC_DENY_READ, false, "a b");
+	spec_add_rule(&s, SPEC_DENY_WRITE, true, "*");
+	spec_add_rule(&s, SPEC_OUTPUT, false, "dist");
+	spec_add_rule(&s, SPEC_QUIET, false, ".vx");
+	spec_add_rule(&s, SPEC_READ, false, "/opt/tool");
+	s.unix_sockets = s.nested = s.fuse_off = s.attached = s.keep_scratch = true;
+
+	spec_encode(&s, &first);
+	ok_int(spec_decode(first.buf, first.len, &back, &e), 0, "what is written can be read");
+	spec_encode(&back, &second);
+	ok_str(second.buf, first.buf, "and is the same");
+	ok_str(back.argv.v[2], " a\nb\t\\n\xff\x1b ", "escapes, blanks and high bytes");
+	ok_str(back.argv.v[3], "", "an empty word");
+	ok_str(back.cwd, "", "the workspace as working directory");
+	ok_int((long long)back.nrules, 7, "all rules");
+	ok_str(back.rules[0].path, "", "a rule on the workspace itself");
+	ok(back.rules[1].kind == SPEC_WRITE && back.rules[1].is_glob, "a glob keeps its kind");
+	ok_str(back.rules[1].path, "dist/\\[id\\]/**", "and its backslashes");
+	ok(back.unix_sockets && back.nested && back.fuse_off && back.attached && back.keep_scratch,
+		"flags");
+	spec_release(&s);
+	spec_release(&back);
+}
+
+static void
+test_by_hand(void)
+{
+	static const char text[] = HEAD "read src\nread-glob lib/**/*.ts\ndeny-write-glob a*\n"
+					"quiet .vx\narg \narg\\x20\nend\n";
+	static const char good[] = HEAD "read src\nread-glob lib/**/*.ts\ndeny-write-glob a*\n"
+					"quiet .vx\narg a\\x20b\narg \narg\nend\n";
+	struct spec s = SPEC_INIT;
+	struct err e = ERR_INIT;
+
+	ok_int(spec_decode(text, sizeof(text) - 1, &s, &e), -1, "a word is not unescaped");
+	err_clear(&e);
+	ok_int(spec_decode(good, sizeof(good) - 1, &s, &e), 0, "a spec written by hand");
+	ok_int((long long)s.argv.n, 3, "has three words");
+	ok_str(s.argv.v[0], "a b", "one with an escape");
+	ok(!*s.argv.v[1] && !*s.argv.v[2], "two empty ones");
+	ok(!s.home && !s.nested, "what is not given is off");
+	ok(s.rules[3].kind == SPEC_QUIET && !s.rules[3].is_glob, "rules in their order");
+	spec_release(&s);
+}
+
+static void
+refused(const char *text, size_t n, const char *why)
+{
+	struct spec s = SPEC_INIT;
+	struct err e = ERR_INIT;
+
+	ok_int(spec_decode(text, n, &s, &e), -1, why);
+	ok_err(&e, why, why);
+	ok(!s.workspace && !s.rules, "nothing is left in the output");
+	spec_release(&s);
+}
+#define REFUSED(text, why) refused(text, sizeof(text) - 1, why)
+
+static void
+test_refusals(void)
+{
+	REFUSED("", "no line \"end\"");
+	REFUSED("vx-spec 2\nend\n", "line 1 is not \"vx-spec 1\"");
+	REFUSED("vx-spec 1", "line 1 does not end");
+	REFUSED(HEAD "arg true\n", "cut off");
+	REFUSED(HEAD TAIL "arg x\n", "line 7 is after \"end\"");
+	REFUSED(HEAD "end\n", "no line \"arg\"");
+	REFUSED("vx-spec 1\nworkspace /w\ncwd .\n" TAIL, "no line \"scratch\"");
+	REFUSED(HEAD "reed src\n" TAIL, "line 5: unknown word \"reed\"");
+	REFUSED(HEAD "re\x1b[2J src\n" TAIL, "unknown word \"re\\x1b[2J\"");
+	REFUSED(HEAD "-glob src\n" TAIL, "unknown word \"-glob\"");
+	REFUSED(HEAD "\n" TAIL, "unknown word \"\"");
+	REFUSED(HEAD "cwd x\n" TAIL, "cwd: given twice");
+	REFUSED(HEAD "nested\nnested\n" TAIL, "nested: given twice");
+	REFUSED(HEAD "nested 1\n" TAIL, "nested: no value");
+	REFUSED(HEAD "home h\n" TAIL, "home: an absolute path");
+	REFUSED(HEAD "home /h/../x\n" TAIL, "home: an absolute path");
+	REFUSED(HEAD "hide /h//x\n" TAIL, "hide: an absolute path");
+	REFUSED(HEAD "read ../x\n" TAIL, "read: a path from the workspace");
+	REFUSED(HEAD "read x/\n" TAIL, "read: a path from the workspace");
+	REFUSED(HEAD "read\n" TAIL, "read: a path from the workspace");
+	REFUSED(HEAD "read /x/.\n" TAIL, "read: an absolute path");
+	REFUSED(HEAD "deny-read /x\n" TAIL, "deny-read: only read and write");
+	REFUSED(HEAD "output /x\n" TAIL, "output: only read and write");
+	REFUSED(HEAD "read-glob /x/*\n" TAIL, "read-glob: a pattern from the workspace");
+	REFUSED(HEAD "read-glob\n" TAIL, "read-glob: a pattern from the workspace");
+	REFUSED(HEAD "env X\n" TAIL, "env: NAME=value");
+	REFUSED(HEAD "env =x\n" TAIL, "env: NAME=value");
+	REFUSED(HEAD "arg a\0b\n" TAIL, "arg: a NUL byte");
+	REFUSED(HEAD "arg a\\x00b\n" TAIL, "arg: a bad escape");
+	REFUSED(HEAD "arg a\\xg0\n" TAIL, "arg: a bad escape");
+	REFUSED(HEAD "arg a\\t\n" TAIL, "arg: a bad escape");
+	REFUSED(HEAD "arg a\\\n" TAIL, "arg: a bad escape");
+	REFUSED(HEAD "arg a\\x1\n" TAIL, "arg: a bad escape");
+}
+
+int
+main(void)
+{
+	test_round_trip();
+	test_by_hand();
+	test_refusals();
+	return tap_done();
+}
