@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trees that every sandbox has of its own: /dev, /proc, /run, and /dev/shm.
+ */
+#include "sandbox/mount.h"
+#include "sandbox/view.h"
+#include "util/cleanup.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+static const char no_remedy[] = "see the cause; vx works from kernel 6.1 on";
+
+static const char *const device_names[] = {"null", "zero", "full", "random", "urandom", "tty"};
+
+static const char *const covered[] = {"/dev", "/proc", "/run", "/tmp"};
+
+/* The one link of /run that whole systems stand on (NixOS). */
+static const char current_system[] = "/run/current-system";
+
+bool
+dev_covers(const char *path)
+{
+	for (size_t i = 0; i < array_len(covered); i++)
+		if (path_is_within(path, covered[i]))
+			return true;
+	return false;
+}
+
+/* Keeps where path really leads, if that is covered. */
+static void
+keep_target(struct view *v, const char *path)
+{
+	cleanup_close int fd = open(path, O_PATH | O_CLOEXEC);
+	cleanup_free char *real = NULL;
+
+	if (fd < 0)
+		return;
+	real = view_path_of(v, fd);
+	if (!dev_covers(real) || strvec_contains(&v->keeps, real))
+		return;
+	for (size_t i = 0; i < array_len(covered); i++)
+		if (!strcmp(real, covered[i]))
+			return; /* PATH=/tmp does not bring the whole of it back */
+	strvec_push_take(&v->keeps, take_ptr(&real));
+}
+
+void
+dev_prepare(struct view *v)
+{
+	const char *path = strvec_getenv(&v->s->spec.env, "PATH");
+
+	for (size_t i = 0; i < array_len(device_names); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "/dev/%s", device_names[i]);
+		v->devices[i] = mount_clone(AT_FDCWD, name, false);
+		if (v->devices[i] < 0 && errno != ENOENT)
+			setup_die(errno, no_remedy, "cannot take %s", name);
+	}
+	keep_target(v, "/etc/resolv.conf");
+	for (const char *p = path ? path : ""; *p;) {
+		size_t n = strcspn(p, ":");
+		cleanup_strbuf struct strbuf entry = STRBUF_INIT;
+
+		strbuf_add(&entry, p, n);
+		if (*entry.buf == '/')
+			keep_target(v, entry.buf);
+		p += n + (p[n] == ':');
+	}
+	for (size_t i = 0; i < v->keeps.n; i++)
+		view_keep(v, v->keeps.v[i]);
+}
+
+static int
+attach_new(const char *type, unsigned attrs, const char *const *options, const char *at)
+{
+	int mnt = mount_new(type, attrs, options);
+
+	if (mnt < 0 || mount_attach(mnt, AT_FDCWD, at))
+		setup_die(errno, no_remedy, "cannot mount %s", at);
+	return mnt;
+}
+
+static void
+attach_dev(struct view *v)
+{
+	static const char *const dev[] = {"source", "vx-dev", "mode", "0755", NULL};
+	static const char *const shm[] = {"source", "vx-shm", "mode", "1777", "size", "25%", NULL};
+	static const char *const pts[] = {
+		"source", "devpts", "newinstance", "", "ptmxmode", "0666", "mode", "0620", NULL};
+	static const char *const links[][2] = {
+		{"/proc/self/fd", "fd"},
+		{"/proc/self/fd/0", "stdin"},
+		{"/proc/self/fd/1", "stdout"},
+		{"/proc/self/fd/2", "stderr"},
+		{"pts/ptmx", "ptmx"},
+	};
+
+	v->dev = attach_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, dev, "/dev");
+	for (size_t i = 0; i < array_len(device_names); i++) {
+		cleanup_close int point = -1;
+		cleanup_close int device = v->devices[i];
+
+		if (device < 0)
+			continue;
+		point = openat(
+			v->dev, device_names[i], O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+		if (point < 0 || mount_attach(device, v->dev, device_names[i]))
+			setup_die(errno, no_remedy, "cannot attach /dev/%s", device_names[i]);
+	}
+	for (size_t i = 0; i < array_len(links); i++)
+		if (symlinkat(links[i][0], v->dev, links[i][1]))
+			setup_die(errno, no_remedy, "cannot make /dev/%s", links[i][1]);
+	if (mkdirat(v->dev, "pts", 0755) || mkdirat(v->dev, "shm", 01777))
+		setup_die(errno, no_remedy, "cannot make the directories of /dev");
+	close(attach_new("devpts", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, pts, "/dev/pts"));
+	close(attach_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, shm, "/dev/shm"));
+}
+
+/* What the kernel shows of keyrings and does not know by namespace. */
+static void
+hide_keys(void)
+{
+	view_cover("/proc/keys");
+	view_cover("/proc/key-users");
+}
+
+/*
+ * Files of procfs that belong to uid 0 are refused to everyone else by the kernel, also to uid 0 of
+ * a namespace. But a root that maps itself is that uid 0: /proc/sys and /proc/sysrq-trigger would be
+ * the host's, and open.
+ */
+static void
+guard_proc(struct view *v)
+{
+	static const char *const readonly[] = {"sys", "sysrq-trigger", "irq", "bus", "fs"};
+	static const char *const hidden[] = {"/proc/kcore", "/proc/kmsg", "/proc/timer_list",
+		"/proc/sched_debug", "/proc/latency_stats", "/proc/acpi", "/proc/scsi"};
+
+	for (size_t i = 0; i < array_len(readonly); i++) {
+		cleanup_close int mnt = mount_clone(v->proc, readonly[i], false);
+
+		if (mnt < 0 && errno == ENOENT)
+			continue;
+		if (mnt < 0 || mount_set(mnt, MOUNT_ATTR_RDONLY) ||
+			mount_attach(mnt, v->proc, readonly[i]))
+			setup_die(errno, no_remedy, "cannot make /proc/%s read-only", readonly[i]);
+	}
+	for (size_t i = 0; i < array_len(hidden); i++)
+		view_cover(hidden[i]);
+}
+
+static void
+attach_run(struct view *v)
+{
+	static const char *const options[] = {"source", "vx-run", "mode", "0755", NULL};
+	char target[PATH_MAX];
+	ssize_t n = readlink(current_system, target, sizeof(target) - 1);
+	int mnt = mount_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, options);
+
+	v->run = -1;
+	if (mnt < 0)
+		setup_die(errno, no_remedy, "cannot make /run");
+	if (mount_attach(mnt, AT_FDCWD, "/run")) {
+		if (errno != ENOENT)
+			setup_die(errno, no_remedy, "cannot hide /run");
+		close(mnt);
+		return;
+	}
+	v->run = mnt;
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	if (symlink(target, current_system))
+		setup_die(errno, no_remedy, "cannot keep %s", current_system);
+}
+
+void
+dev_attach(struct view *v)
+{
+	attach_run(v);
+	attach_dev(v);
+	if (mount_attach(v->proc, AT_FDCWD, "/proc"))
+		setup_die(errno, no_remedy, "cannot attach /proc");
+	hide_keys();
+	if (v->s->maps_all)
+		guard_proc(v);
+}
+
+void
+dev_finish(struct view *v)
+{
+	if (mount_set(v->dev, MOUNT_ATTR_RDONLY) ||
+		(v->run >= 0 && mount_set(v->run, MOUNT_ATTR_RDONLY)))
+		setup_die(errno, no_remedy, "cannot close /dev and /run");
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the real workspace holds, asked beneath its fd and without following links: the other half
+ * of a verdict. Shared by the policy layer and the wall.
+ */
+#ifndef SANDBOX_HOST_H
+#define SANDBOX_HOST_H
+
+#include "sandbox/verdict.h"
+#include <dirent.h>
+#include <sys/stat.h>
+
+struct strvec;
+
+/* Whose ids exist inside. Everything else would be shown as the overflow id and could not be copied
+ * up (EOVERFLOW). */
+struct owner {
+	uid_t uid; /* the caller */
+	gid_t gid;
+	bool maps_all; /* every id is mapped to itself */
+};
+bool owner_is_foreign(const struct owner *o, const struct stat *st);
+
+/* What is at path; *ret_st is set unless that is HOST_ABSENT. What cannot be reached (a component
+ * is no directory, a link, or closed to the caller) is absent: the task could not reach it either.
+ * errno on -1: the system failed, nothing is known. */
+int host_look(int hostfd, const char *path, enum host_kind *ret, struct stat *ret_st);
+
+/* NULL with errno. */
+DIR *host_opendir(int hostfd, const char *path);
+/* The next name that is not "." or "..", and its kind. 1, 0 at the end, -1 with errno. */
+int host_readdir(DIR *d, const char **ret_name, enum host_kind *ret);
+
+/*
+ * A granted link passes, and the grant also applies to where it leads inside the workspace: grants
+ * the target, and every link on the way to it, by ruleset_add_read. Paths that were granted are
+ * appended to `granted`. Nothing is granted when the way leads out of the workspace, to nothing, in
+ * circles (40 links), or to a directory that the link itself is in.
+ */
+void host_grant_target(int hostfd, struct ruleset *rules, const char *link, struct strvec *granted);
+
+#endif

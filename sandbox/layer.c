@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests to verdicts, verdicts to answers and denials. What the kernel keeps of an answer it
+ * keeps for ever: overlayfs asks again only when it forgot the name.
+ *
+ * Node numbers: the root, the one whiteout, then a number for each traverse directory that was
+ * looked up, in order. A directory keeps its number for good; there is no more of them than the
+ * workspace has directories, so FORGET is not listened to. The whiteout's number is the same
+ * everywhere: with fresh ones the kernel would ask twice for each look-up after the first.
+ */
+#include "sandbox/layer.h"
+#include "sandbox/host.h"
+#include "sandbox/pure.h"
+#include "sandbox/seen.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/htab.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include <linux/fuse.h>
+#include <sched.h>
+#include <sys/uio.h>
+
+enum {
+	NODE_WHITEOUT = 2,
+	NODE_FIRST_DIR = 3,
+
+	READ_BUFFER = 64 << 10, /* what the kernel asks for at least is 8 KiB */
+	ANSWERS_MAX = 1024,     /* before other fds get a look */
+	SPIN_NS = 50 * 1000,
+	FOREVER_SECONDS = 1000 * 1000 * 1000,
+
+	/* Since Linux 6.14: a connection whose server does not answer for so long is aborted, so
+	 * that a stopped helper cannot leave processes that no signal ends (findings 15). */
+	REQUEST_TIMEOUT = 1 << 10, /* in flags2 */
+	REQUEST_TIMEOUT_SECONDS = 60,
+};
+
+/* As struct fuse_init_out since protocol 7.43, of one size with all from 7.23 on. */
+struct init_out {
+	uint32_t major;
+	uint32_t minor;
+	uint32_t max_readahead;
+	uint32_t flags;
+	uint16_t max_background;
+	uint16_t congestion_threshold;
+	uint32_t max_write;
+	uint32_t time_gran;
+	uint16_t max_pages;
+	uint16_t map_alignment;
+	uint32_t flags2;
+	uint32_t max_stack_depth;
+	uint16_t request_timeout;
+	uint16_t unused[11];
+};
+_Static_assert(sizeof(struct init_out) == sizeof(struct fuse_init_out), "struct init_out");
+
+struct layer {
+	struct layer_options o;
+	struct owner owner;
+	struct htab ids;   /* path -> number */
+	const char **dirs; /* number - NODE_FIRST_DIR -> path, which ids owns */
+	size_t ndirs, dirs_cap;
+	struct pure pure;
+	struct seen seen;
+	uint64_t denials;
+	uint64_t probes;
+	char *buf;
+};
+
+struct request {
+	int fd;
+	const struct fuse_in_header *in;
+	const char *arg;
+	size_t narg;
+};
+
+struct layer *
+layer_new(const struct layer_options *o)
+{
+	struct layer *l = xcalloc(1, sizeof(*l));
+
+	l->o = *o;
+	l->owner = (struct owner){o->uid, o->gid, o->maps_all};
+	htab_init(&l->ids);
+	htab_putn_copy(&l->ids, "", 0, (void *)(uintptr_t)FUSE_ROOT_ID);
+	pure_init(&l->pure, o->hostfd, o->rules, &l->owner);
+	seen_init(&l->seen);
+	l->buf = xmalloc(READ_BUFFER);
+	return l;
+}
+
+void
+layer_free(struct layer *l)
+{
+	if (!l)
+		return;
+	htab_release(&l->ids);
+	free(l->dirs);
+	pure_release(&l->pure);
+	seen_release(&l->seen);
+	free(l->buf);
+	free(l);
+}
+
+uint64_t
+layer_denials(const struct layer *l)
+{
+	return l->denials;
+}
+
+bool
+layer_pure_changed(const struct layer *l)
+{
+	return pure_changed(&l->pure);
+}
+
+/* The path of a directory's number; NULL for any other. */
+static const char *
+dir_path(const struct layer *l, uint64_t node)
+{
+	if (node == FUSE_ROOT_ID)
+		return "";
+	if (node < NODE_FIRST_DIR || node - NODE_FIRST_DIR >= l->ndirs)
+		return NULL;
+	return l->dirs[node - NODE_FIRST_DIR];
+}
+
+static uint64_t
+dir_number(struct layer *l, const char *path)
+{
+	size_t len = strlen(path);
+	uint64_t node = (uintptr_t)htab_getn(&l->ids, path, len);
+
+	if (node)
+		return node;
+	node = NODE_FIRST_DIR + l->ndirs;
+	htab_putn_copy(&l->ids, path, len, (void *)(uintptr_t)node);
+	GROW(l->dirs, l->ndirs + 1, l->dirs_cap);
+	l->dirs[l->ndirs++] = htab_findn(&l->ids, path, len)->key;
+	return node;
+}
+
+/* -1 when the connection is gone. */
+static int
+answer(const struct request *r, int error, const void *p, size_t n)
+{
+	struct fuse_out_header h = {
+		.len = (uint32_t)(sizeof(h) + n),
+		.error = -error,
+		.unique = r->in->unique,
+	};
+	struct iovec v[] = {
+		{&h, sizeof(h)},
+		{(void *)(uintptr_t)p, n},
+	};
+
+	/* ENOENT: whoever asked was interrupted meanwhile. */
+	return writev(r->fd, v, n ? 2 : 1) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+static int
+answer_error(const struct request *r, int error)
+{
+	return answer(r, error, NULL, 0);
+}
+
+static int
+serve_init(const struct request *r)
+{
+	struct fuse_init_in in;
+	struct init_out out = {0};
+
+	if (r->narg < sizeof(in))
+		return answer_error(r, EPROTO);
+	memcpy(&in, r->arg, sizeof(in));
+	out.major = FUSE_KERNEL_VERSION;
+	if (in.major > FUSE_KERNEL_VERSION)
+		return answer(r, 0, &out, sizeof(out)); /* it asks again with ours */
+	if (in.major < FUSE_KERNEL_VERSION)
+		return answer_error(r, EPROTO);
+	out.minor = in.minor < FUSE_KERNEL_MINOR_VERSION ? in.minor : FUSE_KERNEL_MINOR_VERSION;
+	out.max_readahead = in.max_readahead;
+	out.flags = in.flags & (FUSE_PARALLEL_DIROPS | FUSE_NO_OPENDIR_SUPPORT | FUSE_INIT_EXT);
+	if (in.flags & FUSE_INIT_EXT)
+		out.flags2 = in.flags2 & REQUEST_TIMEOUT;
+	if (out.flags2)
+		out.request_timeout = REQUEST_TIMEOUT_SECONDS;
+	out.max_background = 64;
+	out.congestion_threshold = 48;
+	out.max_write = 4096;
+	out.time_gran = 1;
+	return answer(r, 0, &out, sizeof(out));
+}
+
+static struct fuse_attr
+whiteout_attr(const struct layer *l)
+{
+	return (struct fuse_attr){
+		.ino = NODE_WHITEOUT,
+		.mode = S_IFCHR, /* of device 0:0 */
+		.nlink = 1,
+		.uid = l->owner.uid,
+		.gid = l->owner.gid,
+		.blksize = 4096,
+	};
+}
+
+/* Copy-up takes all of this from here. An owner that is not mapped could not be copied up, so the
+ * caller stands in for it. */
+static struct fuse_attr
+dir_attr(const struct layer *l, uint64_t node, const struct stat *st)
+{
+	bool all = l->owner.maps_all;
+
+	return (struct fuse_attr){
+		.ino = node,
+		.size = (uint64_t)st->st_size,
+		.blocks = (uint64_t)st->st_blocks,
+		.atime = (uint64_t)st->st_atim.tv_sec,
+		.atimensec = (uint32_t)st->st_atim.tv_nsec,
+		.mtime = (uint64_t)st->st_mtim.tv_sec,
+		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
+		.ctime = (uint64_t)st->st_ctim.tv_sec,
+		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
+		.mode = S_IFDIR | (st->st_mode & 07777),
+		.nlink = (uint32_t)st->st_nlink,
+		.uid = all ? st->st_uid : l->owner.uid,
+		.gid = all ? st->st_gid : l->owner.gid,
+		.blksize = 4096,
+	};
+}
+
+static int
+answer_entry(const struct request *r, uint64_t node, const struct fuse_attr *attr)
+{
+	struct fuse_entry_out out = {
+		.nodeid = node,
+		.entry_valid = FOREVER_SECONDS,
+		.attr_valid = FOREVER_SECONDS,
+	};
+
+	if (attr)
+		out.attr = *attr;
+	return answer(r, 0, &out, sizeof(out));
+}
+
+/* Node 0 is "no such name", to be remembered. */
+static int
+answer_pass(const struct request *r)
+{
+	return answer_entry(r, 0, NULL);
+}
+
+static int
+answer_whiteout(const struct layer *l, const struct request *r)
+{
+	struct fuse_attr attr = whiteout_attr(l);
+
+	return answer_entry(r, NODE_WHITEOUT, &attr);
+}
+
+static int
+answer_dir(struct layer *l, const struct request *r, const char *path, const struct stat *st)
+{
+	uint64_t node = dir_number(l, path);
+	struct fuse_attr attr = dir_attr(l, node, st);
+
+	if (wall_mkdir(l->o.wall, path))
+		return answer_error(r, EIO);
+	return answer_entry(r, node, &attr);
+}
+
+static void
+tell_denied(struct layer *l, const struct request *r, const char *path, bool host_has_it)
+{
+	struct layer_denial d = {path, host_has_it, r->in->pid};
+
+	if (!host_has_it) {
+		/* Any number of these can be made up: they must not crowd out the others. */
+		if (l->probes < LAYER_PROBES_MAX && seen_add(&l->seen, path)) {
+			l->probes++;
+			l->o.denied(l->o.ctx, &d);
+		}
+		return;
+	}
+	if (seen_add(&l->seen, path) && l->denials++ < LAYER_TELL_MAX)
+		l->o.denied(l->o.ctx, &d);
+}
+
+static void
+grant_target(struct layer *l, const char *link)
+{
+	cleanup_strvec struct strvec granted = STRVEC_INIT;
+
+	host_grant_target(l->o.hostfd, l->o.rules, link, &granted);
+	for (size_t i = 0; i < granted.n; i++)
+		if (ruleset_may_read(l->o.rules, granted.v[i]))
+			wall_show(l->o.wall, granted.v[i]);
+}
+
+static int
+serve_passed(struct layer *l, const struct request *r, const char *path, enum host_kind kind,
+	const struct stat *st)
+{
+	/* A directory of another owner below a write grant could not be copied up: every name in
+	 * it passes, but it is shown as the caller's (findings 6). */
+	if (kind == HOST_DIR && owner_is_foreign(&l->owner, st) &&
+		ruleset_is_written(l->o.rules, path))
+		return answer_dir(l, r, path, st);
+	if (kind == HOST_LINK && ruleset_names(l->o.rules, path))
+		grant_target(l, path);
+	return answer_pass(r);
+}
+
+static int
+serve_traversed(struct layer *l, const struct request *r, const char *path, const struct stat *st)
+{
+	cleanup_strvec struct strvec links = STRVEC_INIT;
+
+	/* Once a directory it stays one: the kernel may know names in it. */
+	if (htab_get(&l->ids, path) || !pure_check(&l->pure, path, &links))
+		return answer_dir(l, r, path, st);
+	for (size_t i = 0; i < links.n; i++)
+		grant_target(l, links.v[i]);
+	return answer_pass(r);
+}
+
+static bool
+name_is_sound(const char *name, size_t n)
+{
+	const char *end = memchr(name, '\0', n);
+
+	return end && end != name && !memchr(name, '/', (size_t)(end - name)) &&
+	       path_is_normal(name);
+}
+
+static int
+serve_lookup(struct layer *l, const struct request *r)
+{
+	const char *dir = dir_path(l, r->in->nodeid);
+	cleanup_free char *path = NULL;
+	enum host_kind kind;
+	struct stat st;
+
+	if (!dir)
+		return answer_error(r, r->in->nodeid == NODE_WHITEOUT ? ENOTDIR : ESTALE);
+	if (!name_is_sound(r->arg, r->narg))
+		return answer_error(r, EINVAL);
+	path = path_join(dir, r->arg);
+	if (host_look(l->o.hostfd, path, &kind, &st))
+		return answer_error(r, EIO);
+	switch (ruleset_verdict(l->o.rules, path, kind)) {
+	case VERDICT_PASS:
+		return serve_passed(l, r, path, kind, &st);
+	case VERDICT_TRAVERSE:
+		return serve_traversed(l, r, path, &st);
+	case VERDICT_HIDE:
+		tell_denied(l, r, path, kind != HOST_ABSENT);
+		break;
+	case VERDICT_QUIET:
+		break;
+	}
+	return answer_whiteout(l, r);
+}
+
+static int
+serve_getattr(struct layer *l, const struct request *r)
+{
+	struct fuse_attr_out out = {.attr_valid = FOREVER_SECONDS};
+	const char *path = dir_path(l, r->in->nodeid);
+	enum host_kind kind;
+	struct stat st;
+
+	if (r->in->nodeid == NODE_WHITEOUT) {
+		out.attr = whiteout_attr(l);
+		return answer(r, 0, &out, sizeof(out));
+	}
+	if (!path)
+		return answer_error(r, ESTALE);
+	if (host_look(l->o.hostfd, path, &kind, &st))
+		return answer_error(r, EIO);
+	if (kind != HOST_DIR)
+		return answer_error(r, ESTALE);
+	out.attr = dir_attr(l, r->in->nodeid, &st);
+	return answer(r, 0, &out, sizeof(out));
+}
+
+/* The listing is always empty: overlayfs takes the names from the layers below, and when it comes
+ * to the wall it must be full. The kernel keeps the empty listing, so this comes once a directory.
+ */
+static int
+serve_readdir(struct layer *l, const struct request *r)
+{
+	const char *path = dir_path(l, r->in->nodeid);
+
+	if (!path)
+		return answer_error(r, ENOTDIR);
+	if (wall_fill(l->o.wall, path))
+		return answer_error(r, errno == EACCES ? EACCES : EIO);
+	return answer(r, 0, NULL, 0);
+}
+
+static int
+serve_statfs(const struct request *r)
+{
+	struct fuse_statfs_out out = {.st = {.bsize = 4096, .frsize = 4096, .namelen = 255}};
+
+	return answer(r, 0, &out, sizeof(out));
+}
+
+static int
+serve_request(struct layer *l, const struct request *r)
+{
+	switch (r->in->opcode) {
+	case FUSE_INIT:
+		return serve_init(r);
+	case FUSE_LOOKUP:
+		return serve_lookup(l, r);
+	case FUSE_GETATTR:
+		return serve_getattr(l, r);
+	case FUSE_READDIR:
+		return serve_readdir(l, r);
+	case FUSE_STATFS:
+		return serve_statfs(r);
+	case FUSE_DESTROY:
+		return answer_error(r, 0);
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		return 0; /* these are not answered */
+	case FUSE_SETATTR:
+	case FUSE_MKNOD:
+	case FUSE_MKDIR:
+	case FUSE_UNLINK:
+	case FUSE_RMDIR:
+	case FUSE_SYMLINK:
+	case FUSE_RENAME:
+	case FUSE_RENAME2:
+	case FUSE_LINK:
+	case FUSE_CREATE:
+	case FUSE_WRITE:
+	case FUSE_SETXATTR:
+	case FUSE_REMOVEXATTR:
+		return answer_error(r, EROFS);
+	default:
+		/* OPENDIR too: the kernel then opens without asking, and keeps the listing. */
+		return answer_error(r, ENOSYS);
+	}
+}
+
+int
+layer_serve(struct layer *l, int fusefd)
+{
+	uint64_t last = 0;
+
+	for (int n = 0; n < ANSWERS_MAX;) {
+		ssize_t got = read(fusefd, l->buf, READ_BUFFER);
+		struct request r = {.fd = fusefd};
+
+		if (got < 0 && errno == EAGAIN) {
+			if (!last || clock_monotonic_ns() - last > SPIN_NS)
+				return 0;
+			sched_yield();
+			continue;
+		}
+		/* ENOENT: the request was taken back before it was read. */
+		if (got < 0 && (errno == EINTR || errno == ENOENT))
+			continue;
+		if (got < (ssize_t)sizeof(*r.in))
+			return -1;
+		r.in = (const struct fuse_in_header *)(const void *)l->buf;
+		r.arg = l->buf + sizeof(*r.in);
+		r.narg = (size_t)got - sizeof(*r.in);
+		if (r.in->len != (size_t)got ? answer_error(&r, EIO) : serve_request(l, &r))
+			return -1;
+		last = clock_monotonic_ns();
+		n++;
+	}
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The policy layer: a small read-only FUSE file system, the overlay's top lower layer. It answers
+ * each name with a verdict: ENOENT (pass), a directory (traverse), a whiteout (hidden). It lists
+ * nothing, serves no content, and never touches the overlay (that would wait for itself).
+ *
+ * Raw protocol on the /dev/fuse fd (linux/fuse.h); one thread; bytes from the kernel are still
+ * checked (length, NUL, node number) before use.
+ */
+#ifndef SANDBOX_LAYER_H
+#define SANDBOX_LAYER_H
+
+#include "sandbox/verdict.h"
+#include "sandbox/wall.h"
+#include <sys/types.h>
+
+struct layer;
+
+enum {
+	/* Denials told one by one; beyond that they are only counted. */
+	LAYER_TELL_MAX = 100000,
+	/* Of these are probes told; they are counted nowhere. */
+	LAYER_PROBES_MAX = 10000,
+};
+
+struct layer_denial {
+	const char *path; /* from the workspace */
+	bool host_has_it; /* false: a probe, never a finding */
+	uint32_t pid;     /* thread id of the asker, in the pid namespace of the mount's owner */
+};
+
+struct layer_options {
+	struct ruleset *rules;
+	int hostfd;        /* the real workspace, O_PATH, opened before the overlay covered it */
+	struct wall *wall; /* filled before a directory's first READDIR is answered */
+	uid_t uid;         /* the caller: shown as owner where the host's owner is not mapped */
+	gid_t gid;
+	bool maps_all; /* every id is mapped to itself: owners are shown as they are */
+	/* First time a hidden name is asked for. Names asked again are not told again. */
+	void (*denied)(void *ctx, const struct layer_denial *d);
+	void *ctx;
+};
+
+struct layer *layer_new(const struct layer_options *o);
+/* Answers what is waiting on the (non-blocking) fd; after an answer it yields and looks again for
+ * up to 50 us, since the task's next request usually follows at once (findings 2). 0: nothing more
+ * for the moment, or a good number answered and the caller may look at its other fds. -1: the
+ * connection is gone (ENODEV). */
+int layer_serve(struct layer *l, int fusefd);
+/* Exact number of names denied (distinct, that the host has), beyond what was told. */
+uint64_t layer_denials(const struct layer *l);
+/* Restats the directories that passed whole: true when one changed since (not proven). */
+bool layer_pure_changed(const struct layer *l);
+void layer_free(struct layer *l);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vx-sandbox SPECFD STATUSFD: one sandboxed command. The spec is read from one fd, frames go to the
+ * other, fd 3 brings the core's signals, 0, 1 and 2 are the command's.
+ *
+ * vx-sandbox --spec FILE: the same by hand. What was denied and written is printed, the scratch is
+ * left as it is, nothing is committed.
+ */
+#include "sandbox/setup.h"
+#include "sandbox/tell.h"
+#include "sandbox/view.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/num.h"
+#include "util/proc.h"
+#include "util/strbuf.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	SIGNAL_FD = 3
+};
+
+extern char **environ;
+
+struct arguments {
+	const char *spec_file;     /* by hand */
+	int spec, status, signals; /* -1: none */
+};
+
+attr_noreturn static void
+usage(void)
+{
+	fputs("usage: vx-sandbox SPECFD STATUSFD\n       vx-sandbox --spec FILE\n", stderr);
+	_exit(EXIT_SETUP);
+}
+
+static int
+parse_fd(const char *word)
+{
+	struct err e = ERR_INIT;
+	uint64_t n;
+
+	if (num_parse_u64(word, SIGNAL_FD + 1, 1 << 20, &n, "fd", &e) || fcntl((int)n, F_GETFD) < 0)
+		usage();
+	return (int)n;
+}
+
+static void
+parse(int argc, char **argv, struct arguments *a)
+{
+	struct stat st;
+
+	*a = (struct arguments){NULL, -1, -1, -1};
+	if (argc != 3)
+		usage();
+	if (!strcmp(argv[1], "--spec")) {
+		a->spec_file = argv[2];
+	} else {
+		a->spec = parse_fd(argv[1]);
+		a->status = parse_fd(argv[2]);
+		if (a->spec == a->status)
+			usage();
+	}
+	/* By hand there may be none; a shell may also have left some file there. */
+	if (!fstat(SIGNAL_FD, &st) && S_ISFIFO(st.st_mode))
+		a->signals = SIGNAL_FD;
+}
+
+/*
+ * First phase: nothing that we inherited may matter. The caller's environment holds secrets and
+ * switches for programs; its fds could reach the command; a signal that it ignores would be ignored
+ * by the command; a core dump would write the task's memory to a place that nobody granted.
+ */
+static void
+sanitise(struct setup *s, const struct arguments *a)
+{
+	struct sigaction def = {.sa_handler = SIG_DFL}, ign = {.sa_handler = SIG_IGN};
+	struct rlimit none = {0, 0};
+	int keep[] = {a->spec, a->status, a->signals};
+	sigset_t empty;
+
+	for (char **p = environ; *p; p++)
+		explicit_bzero(*p, strlen(*p));
+	clearenv();
+	fd_open_standard();
+	setup_keep_only(keep, array_len(keep));
+	for (size_t i = 0; i < array_len(keep); i++)
+		if (keep[i] >= 0 && fcntl(keep[i], F_SETFD, FD_CLOEXEC))
+			setup_die(errno, "see the cause", "cannot use fd %d", keep[i]);
+	for (int sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &def, NULL);
+	sigaction(SIGPIPE, &ign, NULL);
+	sigemptyset(&empty);
+	sigprocmask(SIG_SETMASK, &empty, NULL);
+	if (setrlimit(RLIMIT_CORE, &none))
+		setup_die(errno, "see the cause", "cannot forbid core dumps");
+	s->umask = umask(0);
+}
+
+/* Everything that is later written to or read from /proc goes through this fd, which is a procfs and
+ * not what somebody put in its place (security: S02). */
+static void
+open_proc(struct setup *s)
+{
+	struct statfs st;
+
+	s->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->proc < 0 || fstatfs(s->proc, &st))
+		setup_die(errno, "mount a procfs there", "cannot open /proc");
+	if (st.f_type != PROC_SUPER_MAGIC)
+		setup_die(0, "mount a procfs there", "/proc is no procfs");
+}
+
+static void
+read_spec(struct setup *s, struct arguments *a)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	struct err e = ERR_INIT;
+
+	if (a->spec_file) {
+		if (fd_read_file(AT_FDCWD, a->spec_file, SPEC_MAX, &text, &e))
+			setup_die(0, "", "%s", e.text);
+	} else {
+		if (fd_read_all(a->spec, &text, SPEC_MAX))
+			setup_die(errno, "", "cannot read the spec");
+		fd_close(&a->spec);
+	}
+	if (spec_decode(text.buf, text.len, &s->spec, &e))
+		setup_die(0, "", "%s", e.text);
+}
+
+/* Root that may map ids maps them all; every other caller maps itself (findings 6). */
+static bool
+may_map_all(void)
+{
+	static const int needed[] = {6 /* SETGID */, 7 /* SETUID */};
+	struct {
+		uint32_t version;
+		int pid;
+	} header = {0x20080522, 0};
+	struct {
+		uint32_t effective, permitted, inheritable;
+	} data[2];
+
+	if (geteuid() || syscall(SYS_capget, &header, data))
+		return false;
+	for (size_t i = 0; i < array_len(needed); i++)
+		if (!(data[0].effective >> needed[i] & 1))
+			return false;
+	return true;
+}
+
+/* The overlay's root shows the attributes of its upper directory: they are those of what it covers. */
+static void
+make_upper(const char *name, const struct stat *like)
+{
+	struct timespec times[2] = {like->st_atim, like->st_mtim};
+
+	if (mkdir(name, 0700))
+		setup_die(errno, "give an empty directory", "cannot make %s in the scratch", name);
+	/* Only root can, and only for root does it matter: others see their own id either way. */
+	if (!geteuid() && lchown(name, like->st_uid, like->st_gid))
+		setup_die(errno, "see the cause", "cannot give %s in the scratch its owner", name);
+	if (chmod(name, like->st_mode & 07777) || utimensat(AT_FDCWD, name, times, 0))
+		setup_die(errno, "see the cause", "cannot set up %s in the scratch", name);
+}
+
+/*
+ * The scratch becomes the working directory: it is the one place that both processes name their
+ * files in, and the kernel carries it over into the new mount namespace, which an open fd is not.
+ */
+static void
+open_places(struct setup *s)
+{
+	struct stat home;
+
+	s->host = open(s->spec.workspace, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->host < 0 || fstat(s->host, &s->host_st))
+		setup_die(
+			errno, "see the cause", "cannot open the workspace %s", s->spec.workspace);
+	if (chdir(s->spec.scratch))
+		setup_die(errno, "see the cause", "cannot enter the scratch %s", s->spec.scratch);
+	make_upper("u", &s->host_st);
+	if (mkdir("w", 0700) || mkdir("tmp", 01777))
+		setup_die(
+			errno, "give an empty directory", "cannot make directories in the scratch");
+	if (s->spec.home && !stat(s->spec.home, &home) && S_ISDIR(home.st_mode)) {
+		make_upper("hu", &home);
+		if (mkdir("hw", 0700))
+			setup_die(errno, "give an empty directory",
+				"cannot make directories in the scratch");
+	}
+	s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	s->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (s->null < 0 || s->self < 0 || fd_pipe(s->report) || fd_pipe(s->control))
+		setup_die(errno, "see the cause", "cannot open what the set-up needs");
+}
+
+static void
+tell_done(const struct serve_result *r, uint64_t entries)
+{
+	struct status st;
+
+	status_init(&st, STATUS_DONE);
+	st.u.done.denials = r->denials;
+	st.u.done.entries = entries;
+	st.u.done.pure_changed = r->pure_changed;
+	tell(&st);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct setup s = {.uid = geteuid(), .gid = getegid()};
+	struct serve_result result = {0};
+	struct arguments a;
+
+	parse(argc, argv, &a);
+	sanitise(&s, &a);
+	tell_init(a.status);
+	open_proc(&s);
+	read_spec(&s, &a);
+	s.maps_all = may_map_all();
+	open_places(&s);
+
+	ns_start(&s, view_build);
+	serve(&s, a.signals, &result);
+	spec_release(&s.spec);
+	if (!result.ended)
+		return 128 + SIGKILL; /* no DONE: nothing of it counts */
+
+	tell_done(&result, scan_upper());
+	while (waitpid(s.init, NULL, 0) < 0 && errno == EINTR)
+		;
+	return proc_exit_code(result.wstatus);
+}

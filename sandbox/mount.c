@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "sandbox/mount.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+
+int
+mount_new(const char *type, unsigned attrs, const char *const *options)
+{
+	cleanup_close int context = fsopen(type, FSOPEN_CLOEXEC);
+
+	if (context < 0)
+		return -1;
+	for (; *options; options += 2) {
+		const char *value = options[1];
+		int r = *value ? fsconfig(context, FSCONFIG_SET_STRING, options[0], value, 0)
+			       : fsconfig(context, FSCONFIG_SET_FLAG, options[0], NULL, 0);
+
+		if (r)
+			return -1;
+	}
+	if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		return -1;
+	return fsmount(context, FSMOUNT_CLOEXEC, attrs);
+}
+
+int
+mount_clone(int dirfd, const char *path, bool deep)
+{
+	return open_tree(dirfd, path,
+		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_NO_AUTOMOUNT |
+			(*path ? 0 : AT_EMPTY_PATH) | (deep ? AT_RECURSIVE : 0));
+}
+
+int
+mount_attach(int mnt, int dirfd, const char *path)
+{
+	return move_mount(mnt, "", dirfd, path,
+		MOVE_MOUNT_F_EMPTY_PATH | (*path ? 0 : MOVE_MOUNT_T_EMPTY_PATH));
+}
+
+int
+mount_set(int mnt, unsigned set)
+{
+	struct mount_attr attr = {.attr_set = set};
+
+	return mount_setattr(mnt, "", AT_EMPTY_PATH, &attr, sizeof(attr));
+}
+
+void
+mount_message(int context, struct strbuf *ret)
+{
+	char line[512];
+	ssize_t n;
+
+	/* One message a read, "e overlay: text\n". ENODATA ends them. */
+	while ((n = read(context, line, sizeof(line))) > 0) {
+		if (line[n - 1] == '\n')
+			n--;
+		if (n < 3 || line[0] != 'e')
+			continue;
+		if (ret->len)
+			strbuf_adds(ret, "; ");
+		strbuf_add(ret, line + 2, (size_t)n - 2);
+	}
+}
+
+bool
+mountinfo_open(struct mountinfo *mi, int procfd)
+{
+	struct err e = ERR_INIT;
+
+	strbuf_init(&mi->text);
+	strbuf_init(&mi->point);
+	if (fd_read_file(procfd, "self/mountinfo", 16 << 20, &mi->text, &e)) {
+		mountinfo_release(mi);
+		return false;
+	}
+	mi->next = mi->text.buf;
+	return true;
+}
+
+/* ID PARENT MAJOR:MINOR ROOT MOUNTPOINT ...; blanks, newlines and backslashes in names are octal. */
+const char *
+mountinfo_next(struct mountinfo *mi)
+{
+	const char *p = mi->next;
+
+	for (int field = 0; field < 4 && *p; field++) {
+		p += strcspn(p, " ");
+		p += *p == ' ';
+	}
+	strbuf_reset(&mi->point);
+	for (; *p && *p != ' ' && *p != '\n'; p++) {
+		unsigned octal;
+
+		if (*p == '\\' && sscanf(p + 1, "%3o", &octal) == 1) {
+			strbuf_addch(&mi->point, (char)octal);
+			p += 3;
+		} else {
+			strbuf_addch(&mi->point, *p);
+		}
+	}
+	p += strcspn(p, "\n");
+	mi->next += p - mi->next + (*p == '\n');
+	return mi->point.len ? mi->point.buf : NULL;
+}
+
+void
+mountinfo_release(struct mountinfo *mi)
+{
+	strbuf_release(&mi->text);
+	strbuf_release(&mi->point);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mounts as fds: made detached, given their attributes, then attached. All return -1 with errno.
+ */
+#ifndef SANDBOX_MOUNT_H
+#define SANDBOX_MOUNT_H
+
+#include "util/strbuf.h"
+
+/* A new file system. options: key, value, ..., NULL; a value of "" makes a flag. attrs: MOUNT_ATTR_*. */
+int mount_new(const char *type, unsigned attrs, const char *const *options);
+
+/* A copy of the mount at dirfd/path (path "": dirfd itself), with what is mounted below when deep. */
+int mount_clone(int dirfd, const char *path, bool deep);
+
+/* Attaches at dirfd/path, path "": on dirfd itself. */
+int mount_attach(int mnt, int dirfd, const char *path);
+
+/* Sets and clears MOUNT_ATTR_* of the mount itself. */
+int mount_set(int mnt, unsigned set);
+
+/* What the kernel said through a file system context, "" when nothing. */
+void mount_message(int context, struct strbuf *ret);
+
+/* The mount points of this namespace, from /proc/self/mountinfo: for finding a cause. */
+struct mountinfo {
+	struct strbuf text, point;
+	char *next;
+};
+bool mountinfo_open(struct mountinfo *mi, int procfd);
+/* Borrowed until the next call; NULL at the end. */
+const char *mountinfo_next(struct mountinfo *mi);
+void mountinfo_release(struct mountinfo *mi);
+
+#endif

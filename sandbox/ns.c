@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Namespaces and id maps.
+ *
+ * One clone3 makes all of them together with init. CLONE_FILES: init opens /dev/fuse and makes the
+ * first mounts, and the helper uses them by number, without passing fds over a socket; view.c ends
+ * the sharing. Where a machine refuses, this is the only place that says so: a refusal of namespaces
+ * met later, as a mount or an interface that did not work, would send the user the wrong way.
+ */
+#include "sandbox/mount.h"
+#include "sandbox/setup.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/strbuf.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+		     CLONE_NEWCGROUP | CLONE_NEWNET
+};
+
+static const char apparmor_remedy[] =
+	"AppArmor keeps unprivileged programs from using namespaces here: install vx's AppArmor "
+	"profile, or as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0";
+
+/* The first line of a small file under /proc; false when there is none. */
+static bool
+proc_word(const struct setup *s, const char *path, struct strbuf *ret)
+{
+	struct err e = ERR_INIT;
+
+	strbuf_reset(ret);
+	if (fd_read_file(s->proc, path, 1 << 20, ret, &e))
+		return false;
+	for (size_t i = 0; i < ret->len; i++)
+		if (ret->buf[i] == '\n') {
+			strbuf_truncate(ret, i);
+			break;
+		}
+	return true;
+}
+
+static bool
+proc_says(const struct setup *s, const char *path, const char *value)
+{
+	cleanup_strbuf struct strbuf word = STRBUF_INIT;
+
+	return proc_word(s, path, &word) && !strcmp(word.buf, value);
+}
+
+/* Whether pid 1 of our own mount namespace has another root. Only root can ask. */
+static bool
+root_differs_from_init(const struct setup *s)
+{
+	char ours[64], theirs[64];
+	ssize_t n = readlinkat(s->proc, "self/ns/mnt", ours, sizeof(ours));
+	struct stat a, b;
+
+	return n > 0 && readlinkat(s->proc, "1/ns/mnt", theirs, sizeof(theirs)) == n &&
+	       !memcmp(ours, theirs, (size_t)n) && !fstatat(s->proc, "1/root/", &a, 0) &&
+	       !stat("/", &b) && (a.st_dev != b.st_dev || a.st_ino != b.st_ino);
+}
+
+/* In a chroot to a plain directory no mount is the root: mountinfo lists only what lies below it. */
+static bool
+is_in_chroot(const struct setup *s)
+{
+	struct mountinfo mi;
+	const char *point;
+	bool found = false;
+
+	if (root_differs_from_init(s))
+		return true;
+	if (!mountinfo_open(&mi, s->proc))
+		return false;
+	while (!found && (point = mountinfo_next(&mi)))
+		found = !strcmp(point, "/");
+	mountinfo_release(&mi);
+	return !found;
+}
+
+attr_noreturn static void
+refused_clone(const struct setup *s, int num)
+{
+	static const char what[] = "cannot make the namespaces of a sandbox (clone)";
+
+	if (num == ENOSPC && proc_says(s, "sys/user/max_user_namespaces", "0"))
+		setup_die(num, "as root: sysctl user.max_user_namespaces=15000",
+			"%s: user.max_user_namespaces is 0", what);
+	if (num == ENOSPC || num == EUSERS)
+		setup_die(num,
+			"raise the limits in /proc/sys/user/max_*_namespaces, or run at a lower "
+			"depth",
+			"%s: a limit on namespaces is reached", what);
+	if (num == EPERM && is_in_chroot(s))
+		setup_die(num, "run vx outside the chroot, or enter it by pivot_root (a container)",
+			"%s: this is a chroot, where the kernel allows none", what);
+	if (num == EPERM && proc_says(s, "sys/kernel/unprivileged_userns_clone", "0"))
+		setup_die(num, "as root: sysctl kernel.unprivileged_userns_clone=1",
+			"%s: kernel.unprivileged_userns_clone is 0", what);
+	if ((num == EPERM || num == EACCES) &&
+		proc_says(s, "sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
+		setup_die(num, apparmor_remedy, "%s", what);
+	if (num == EPERM || num == EACCES)
+		setup_die(num,
+			"a seccomp filter or security module forbids it: allow user namespaces in "
+			"this container (docker and podman: --security-opt seccomp=PROFILE that "
+			"lets "
+			"clone, clone3, unshare, setns and the mount calls pass), or run vx "
+			"outside",
+			"%s", what);
+	if (num == EINVAL || num == ENOSYS)
+		setup_die(num,
+			"a kernel from 6.1 on, built with USER_NS, PID_NS, NET_NS, IPC_NS, UTS_NS "
+			"and "
+			"CGROUPS, is needed",
+			"%s: this kernel lacks one", what);
+	setup_die(num, "see the cause", "%s", what);
+}
+
+attr_noreturn static void
+refused_map(const struct setup *s, const char *file)
+{
+	int num = errno;
+
+	if (proc_says(s, "sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
+		setup_die(num, apparmor_remedy, "cannot map ids into the sandbox (%s)", file);
+	setup_die(num,
+		s->uid ? "the surrounding container or security module forbids to map ids: run vx "
+			 "outside of it, or allow writes of uid_map there"
+		       : "root here lacks the right to map ids (CAP_SETFCAP, CAP_SETUID, "
+			 "CAP_SETGID): "
+			 "run as an ordinary user, or give the container these capabilities",
+		"cannot map ids into the sandbox (%s)", file);
+}
+
+static void
+write_map(const struct setup *s, const char *dir, const char *file, const char *text)
+{
+	char path[64];
+	cleanup_close int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	/* Through our own procfs fd: a path below /proc could lead anywhere (security: S02). One
+	 * write: the kernel takes a map whole or not at all. */
+	fd = openat(s->proc, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		refused_map(s, file);
+}
+
+/* "0 1000 5" -> "0 0 5": every id that this namespace knows, mapped to itself. */
+static void
+identity_map(const struct setup *s, const char *file, struct strbuf *ret)
+{
+	cleanup_strbuf struct strbuf own = STRBUF_INIT;
+	struct err e = ERR_INIT;
+	char path[64];
+	const char *p;
+	unsigned long long first, outer, count;
+	int used;
+
+	snprintf(path, sizeof(path), "self/%s", file);
+	if (fd_read_file(s->proc, path, 1 << 16, &own, &e))
+		refused_map(s, file);
+	for (p = own.buf; sscanf(p, "%llu %llu %llu%n", &first, &outer, &count, &used) == 3;
+		p += used)
+		strbuf_addf(ret, "%llu %llu %llu\n", first, first, count);
+}
+
+static void
+map_all(const struct setup *s)
+{
+	cleanup_strbuf struct strbuf uids = STRBUF_INIT, gids = STRBUF_INIT;
+	char dir[32];
+	uint8_t go = CONTROL_GO;
+
+	identity_map(s, "uid_map", &uids);
+	identity_map(s, "gid_map", &gids);
+	snprintf(dir, sizeof(dir), "%d", (int)s->init);
+	write_map(s, dir, "uid_map", uids.buf);
+	write_map(s, dir, "gid_map", gids.buf);
+	if (fd_write_all(s->control[1], &go, 1))
+		setup_die(errno, "see the cause", "cannot tell init to go on");
+}
+
+static void
+map_self(const struct setup *s)
+{
+	char text[64];
+
+	/* The kernel lets an unprivileged process map its group only after it gave up setgroups. */
+	write_map(s, "self", "setgroups", "deny");
+	snprintf(text, sizeof(text), "%u %u 1\n", (unsigned)s->uid, (unsigned)s->uid);
+	write_map(s, "self", "uid_map", text);
+	snprintf(text, sizeof(text), "%u %u 1\n", (unsigned)s->gid, (unsigned)s->gid);
+	write_map(s, "self", "gid_map", text);
+}
+
+attr_noreturn static void
+init_start(struct setup *s, attr_noreturn void (*inside)(struct setup *s))
+{
+	struct pollfd helper = {.fd = s->self, .events = POLLIN};
+	uint8_t go;
+
+	setup_report_to(s->report[1]);
+	/*
+	 * The helper's death must be ours. It may have died before this line: getppid says 0 either
+	 * way, since the helper is outside our pid namespace, but its pidfd tells.
+	 */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || poll(&helper, 1, 0))
+		_exit(EXIT_SETUP);
+	if (!s->maps_all)
+		map_self(s);
+	else if (read(s->control[0], &go, 1) != 1)
+		_exit(EXIT_SETUP);
+	/* The command has our uid: nothing of this process may be open to it (/proc/1/mem, ptrace).
+	 * Not earlier: the files in /proc/self would no longer be ours to write. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		setup_die(errno, "see the cause", "cannot make init non-dumpable");
+	inside(s);
+}
+
+void
+ns_start(struct setup *s, attr_noreturn void (*inside)(struct setup *s))
+{
+	struct clone_args args = {.flags = NAMESPACES | CLONE_FILES, .exit_signal = SIGCHLD};
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+	/* Container filters cannot look into clone3's memory, answer ENOSYS and judge clone instead. */
+	if (pid < 0 && errno == ENOSYS)
+		pid = syscall(SYS_clone, (unsigned long)(NAMESPACES | CLONE_FILES | SIGCHLD), NULL,
+			NULL, NULL, 0UL);
+	if (pid < 0)
+		refused_clone(s, errno);
+	if (!pid)
+		init_start(s, inside);
+	s->init = (pid_t)pid;
+	s->init_pidfd = (int)syscall(SYS_pidfd_open, s->init, 0);
+	if (s->init_pidfd < 0)
+		setup_die(errno, "a container must allow pidfd_open", "cannot watch init");
+	if (s->maps_all)
+		map_all(s);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The helper while the command runs: answers the policy layer, tells what is denied, forwards the
+ * core's signals, and kills the namespace when the core is gone.
+ *
+ * It never touches the overlay (that would wait for itself), and it closes the fuse device before it
+ * waits for init: init may be asleep in a request that nobody will answer (findings 15).
+ */
+#include "sandbox/layer.h"
+#include "sandbox/setup.h"
+#include "sandbox/tell.h"
+#include "sandbox/wall.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/strbuf.h"
+#include "util/strvec.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	MAX_CMDLINE = 1000
+};
+
+struct server {
+	struct setup *s;
+	struct serve_result *result;
+	int sigfd;
+	int fuse, proc; /* -1 until init has made them */
+	struct ruleset *rules;
+	struct wall *wall;
+	struct layer *layer;
+	char line[8]; /* what came over sigfd since the last newline */
+	size_t nline;
+	bool is_started, is_over;
+	struct strvec notes; /* of the set-up: told after STARTED */
+};
+
+static void
+read_proc(const struct server *sv, uint32_t pid, const char *name, struct strbuf *ret)
+{
+	char path[64], text[MAX_CMDLINE];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%u/%s", (unsigned)pid, name);
+	if (!strcmp(name, "exe")) {
+		n = readlinkat(sv->proc, path, text, sizeof(text));
+	} else {
+		cleanup_close int fd = openat(sv->proc, path, O_RDONLY | O_CLOEXEC);
+
+		n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	}
+	if (n < 0)
+		return;
+	while (n && (text[n - 1] == '\n' || text[n - 1] == '\0'))
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	strbuf_add(ret, text, (size_t)n);
+}
+
+static void on_report(struct server *sv);
+
+/* Called while the asker waits for its answer, so its files in /proc are still there. */
+static void
+on_denied(void *ctx, const struct layer_denial *d)
+{
+	struct server *sv = ctx;
+	struct status st;
+
+	/* init says that it starts the command before it does. What is asked before that, init itself
+	 * asks on its way to the working directory. */
+	if (!sv->is_started)
+		on_report(sv);
+	/* A name at a depth that no frame can carry: counted, not told. */
+	if (!sv->is_started || strlen(d->path) > STATUS_STRING_MAX)
+		return;
+	status_init(&st, STATUS_DENIAL);
+	st.u.denial.op = d->host_has_it ? DENIAL_READ : DENIAL_PROBE;
+	st.u.denial.pid = d->pid;
+	strbuf_adds(&st.u.denial.path, d->path);
+	if (d->pid) {
+		read_proc(sv, d->pid, "comm", &st.u.denial.program);
+		read_proc(sv, d->pid, "exe", &st.u.denial.exe);
+		read_proc(sv, d->pid, "cmdline", &st.u.denial.cmdline);
+	}
+	tell(&st);
+	status_release(&st);
+}
+
+static void
+on_layers(struct server *sv, const struct report *r)
+{
+	struct err e = ERR_INIT;
+	int mnt = r->u.layers.fuse_mnt, wall = r->u.layers.wall;
+
+	sv->fuse = r->u.layers.fuse;
+	sv->proc = r->u.layers.proc;
+	/* From here on the fd table is ours alone. */
+	fd_close(&mnt);
+	fd_close(&sv->s->report[1]);
+	fd_close(&sv->s->control[0]);
+	if (sv->fuse < 0) {
+		fd_close(&wall);
+		return;
+	}
+	if (ruleset_new(&sv->s->spec, &sv->rules, &e) ||
+		!(sv->wall = wall_new(wall, "w", sv->s->host, sv->rules, &e)))
+		setup_die(0, "", "%s", e.text);
+	sv->layer = layer_new(&(struct layer_options){
+		.rules = sv->rules,
+		.hostfd = sv->s->host,
+		.wall = sv->wall,
+		.uid = sv->s->uid,
+		.gid = sv->s->gid,
+		.maps_all = sv->s->maps_all,
+		.denied = on_denied,
+		.ctx = sv,
+	});
+}
+
+static void
+on_started(struct server *sv, const struct report *r)
+{
+	struct status st;
+
+	status_init(&st, STATUS_VIEW);
+	st.u.view.reports = sv->fuse >= 0;
+	st.u.view.detached = r->u.started.detached;
+	tell(&st);
+	status_init(&st, STATUS_STARTED);
+	st.u.started.init_pid = (uint32_t)sv->s->init;
+	tell(&st);
+	sv->is_started = true;
+	for (size_t i = 0; i < sv->notes.n; i++)
+		tell_note(sv->notes.v[i]);
+	strvec_release(&sv->notes);
+}
+
+static void
+on_exit_report(struct server *sv, const struct report *r)
+{
+	struct status st;
+
+	status_init(&st, STATUS_EXIT);
+	st.u.exit.wstatus = (uint32_t)r->u.exit.wstatus;
+	st.u.exit.user_us = r->u.exit.user_us;
+	st.u.exit.sys_us = r->u.exit.sys_us;
+	st.u.exit.max_rss_kb = r->u.exit.max_rss_kb;
+	st.u.exit.nkilled = r->u.exit.nkilled;
+	tell(&st);
+	sv->result->ended = true;
+	sv->result->wstatus = r->u.exit.wstatus;
+	sv->is_over = true;
+}
+
+/* The fuse device first, then init: see above. */
+static void
+end_namespace(struct server *sv)
+{
+	fd_close(&sv->fuse);
+	syscall(SYS_pidfd_send_signal, sv->s->init_pidfd, SIGKILL, NULL, 0);
+	while (waitpid(sv->s->init, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static void
+on_report(struct server *sv)
+{
+	struct report r;
+	ssize_t n = read(sv->s->report[0], &r, sizeof(r));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n != sizeof(r)) {
+		sv->is_over = true;
+		return;
+	}
+	switch (r.type) {
+	case REPORT_LAYERS:
+		on_layers(sv, &r);
+		break;
+	case REPORT_NOTE:
+		if (sv->is_started)
+			tell_note(r.u.note);
+		else
+			strvec_push(&sv->notes, r.u.note);
+		break;
+	case REPORT_STARTED:
+		on_started(sv, &r);
+		break;
+	case REPORT_EXIT:
+		on_exit_report(sv, &r);
+		break;
+	case REPORT_FAILED:
+		end_namespace(sv);
+		tell_setup_error(r.u.failed.cause, r.u.failed.remedy);
+		_exit(EXIT_SETUP);
+	}
+}
+
+static void
+on_word(struct server *sv)
+{
+	uint8_t sig = 0;
+
+	if (sv->nline == 3 && !memcmp(sv->line, "INT", 3))
+		sig = SIGINT;
+	else if (sv->nline == 4 && !memcmp(sv->line, "TERM", 4))
+		sig = SIGTERM;
+	/* A full pipe: init has not read the signals before this one, the command has enough of them. */
+	if (sig)
+		(void)!write(sv->s->control[1], &sig, 1);
+}
+
+static void
+on_signals(struct server *sv)
+{
+	char buf[64];
+	ssize_t n = read(sv->sigfd, buf, sizeof(buf));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		sv->is_over = true; /* the core is gone */
+		return;
+	}
+	for (ssize_t i = 0; i < n; i++) {
+		if (buf[i] == '\n') {
+			on_word(sv);
+			sv->nline = 0;
+		} else if (sv->nline < sizeof(sv->line)) {
+			sv->line[sv->nline++] = buf[i];
+		}
+	}
+}
+
+void
+serve(struct setup *s, int sigfd, struct serve_result *ret)
+{
+	struct server sv = {.s = s, .result = ret, .sigfd = sigfd, .fuse = -1, .proc = -1};
+
+	fd_set_nonblock(s->report[0]);
+	fd_set_nonblock(s->control[1]);
+	while (!sv.is_over) {
+		struct pollfd fds[] = {
+			{.fd = s->report[0], .events = POLLIN},
+			{.fd = sv.layer ? sv.fuse : -1, .events = POLLIN},
+			{.fd = sv.sigfd, .events = POLLIN},
+			{.fd = s->init_pidfd, .events = POLLIN},
+		};
+
+		if (poll(fds, array_len(fds), -1) < 0) {
+			if (errno != EINTR)
+				break;
+			continue;
+		}
+		if (fds[0].revents)
+			on_report(&sv);
+		else if (fds[3].revents)
+			sv.is_over = true; /* init is gone without a last word */
+		if (fds[1].revents && !sv.is_over && layer_serve(sv.layer, sv.fuse))
+			fd_close(&sv.fuse);
+		if (fds[2].revents && !sv.is_over)
+			on_signals(&sv);
+	}
+	if (sv.layer) {
+		ret->denials = layer_denials(sv.layer);
+		ret->pure_changed = layer_pure_changed(sv.layer);
+	}
+	if (!ret->ended)
+		end_namespace(&sv);
+	fd_close(&sv.fuse);
+	strvec_release(&sv.notes);
+	layer_free(sv.layer);
+	wall_free(sv.wall);
+	ruleset_free(sv.rules);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a phase says that it cannot go on, and the closing of what does not belong to us.
+ */
+#include "sandbox/setup.h"
+#include "sandbox/tell.h"
+#include "util/fd.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int report_fd = -1;
+
+void
+setup_report_to(int fd)
+{
+	report_fd = fd;
+}
+
+void
+setup_report(const struct report *r)
+{
+	_Static_assert(sizeof(*r) <= PIPE_BUF, "a report is one atomic write");
+	/* The helper is gone: then its death signal is on the way, and nothing else is left to do. */
+	if (fd_write_all(report_fd, r, sizeof(*r)))
+		_exit(EXIT_SETUP);
+}
+
+void
+setup_die(int num, const char *remedy, const char *fmt, ...)
+{
+	struct report r = {.type = REPORT_FAILED};
+	char *cause = r.u.failed.cause;
+	size_t size = sizeof(r.u.failed.cause), n;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cause, size, fmt, ap);
+	va_end(ap);
+	n = strlen(cause);
+	if (num)
+		snprintf(cause + n, size - n, ": %s", strerror(num));
+	snprintf(r.u.failed.remedy, sizeof(r.u.failed.remedy), "%s", remedy);
+	if (report_fd >= 0)
+		setup_report(&r);
+	else
+		tell_setup_error(cause, remedy);
+	_exit(EXIT_SETUP);
+}
+
+void
+setup_note(const char *fmt, ...)
+{
+	struct report r = {.type = REPORT_NOTE};
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r.u.note, sizeof(r.u.note), fmt, ap);
+	va_end(ap);
+	if (report_fd >= 0)
+		setup_report(&r);
+	else
+		tell_note(r.u.note);
+}
+
+static int
+compare_ints(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+void
+setup_keep_only(int *fds, size_t n)
+{
+	unsigned next = 3;
+
+	qsort(fds, n, sizeof(*fds), compare_ints);
+	for (size_t i = 0; i <= n; i++) {
+		unsigned end = i < n ? (unsigned)fds[i] : UINT_MAX;
+
+		if (i < n && fds[i] < 3)
+			continue;
+		if (next < end && syscall(SYS_close_range, next, i < n ? end - 1 : end, 0))
+			setup_die(errno,
+				"a kernel from 5.9 on is needed, and a container must allow "
+				"close_range",
+				"cannot close inherited files");
+		next = end + 1;
+	}
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state that the phases share. main.c runs them in order; two processes are at work:
+ *
+ *	helper	outside the namespaces: reads the spec, serves the policy layer, tells the core,
+ *		scans what was written. Never touches the overlay.
+ *	init	pid 1 inside: builds the view, gives up its rights, starts the command, reaps.
+ *
+ * init tells the helper by records on a pipe (struct report), the helper tells init by single bytes
+ * on another. A phase that fails does not return: setup_die says the cause and the remedy.
+ */
+#ifndef SANDBOX_SETUP_H
+#define SANDBOX_SETUP_H
+
+#include "proto/spec.h"
+#include <sys/stat.h>
+#include <sys/types.h>
+
+enum {
+	EXIT_SETUP = 125,
+	EXIT_CANNOT_EXEC = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+struct setup {
+	struct spec spec;
+	uid_t uid;
+	gid_t gid;
+	mode_t umask;  /* the caller's, for the command */
+	bool maps_all; /* root with the right to map: all ids of this namespace are mapped to
+			* themselves, so that other users' files stay what they are */
+	int proc;      /* the caller's procfs, O_PATH, checked to be one */
+	int host;      /* the workspace, O_PATH, in the caller's mount namespace */
+	struct stat host_st;
+	int null;
+	int self;       /* pidfd of the helper */
+	int report[2];  /* init to helper */
+	int control[2]; /* helper to init: CONTROL_GO once for maps_all, then signal numbers */
+	pid_t init;
+	int init_pidfd;
+};
+
+enum {
+	CONTROL_GO = 0xff
+};
+
+enum report_type {
+	REPORT_FAILED,
+	REPORT_LAYERS, /* the fds that the helper needs stand in the common table */
+	REPORT_NOTE,
+	REPORT_STARTED,
+	REPORT_EXIT, /* every process but init is gone */
+};
+
+/* One write, one read: smaller than PIPE_BUF. */
+struct report {
+	enum report_type type;
+	union {
+		struct {
+			char cause[1400];
+			char remedy[1000];
+		} failed;
+		struct {
+			int fuse; /* the device, or -1: no policy layer */
+			int fuse_mnt;
+			int wall;
+			int proc;
+		} layers;
+		char note[1400];
+		struct {
+			bool detached;
+		} started;
+		struct {
+			int wstatus;
+			uint64_t user_us, sys_us, max_rss_kb;
+			uint32_t nkilled;
+		} exit;
+	} u;
+};
+
+/* setup.c */
+
+/* From here on setup_die and setup_note go to the helper through this fd. */
+void setup_report_to(int fd);
+void setup_report(const struct report *r);
+/* Ends this process: in init by a report, in the helper by a frame or a line. num: errno or 0. */
+attr_noreturn void setup_die(int num, const char *remedy, const char *fmt, ...) attr_printf(3, 4);
+void setup_note(const char *fmt, ...) attr_printf(1, 2);
+/* Closes every fd above 2 but these. */
+void setup_keep_only(int *fds, size_t n);
+
+/* ns.c */
+
+/* Makes the namespaces. Returns in the helper; in init it runs `inside`, which does not return. */
+void ns_start(struct setup *s, attr_noreturn void (*inside)(struct setup *s));
+
+/* net.c */
+
+/* Brings the loopback interface of this network namespace up. */
+void net_loopback_up(void);
+
+/* caps.c */
+
+/* Gives up capabilities for good: all, or for maps_all all but those that make root root over files
+ * and processes. Sets no_new_privs. */
+void caps_drop(const struct setup *s);
+
+/* init.c */
+
+/* Gives up everything, starts the command in the directory cwd, ends when it has ended. */
+attr_noreturn void init_run(struct setup *s, int cwd, bool detached);
+
+/* serve.c */
+
+struct serve_result {
+	bool ended; /* the command ran to its end: false when the namespace was killed */
+	int wstatus;
+	uint64_t denials;
+	bool pure_changed;
+};
+/* Serves and forwards until the last process of the sandbox but init is gone. sigfd: -1 for none.
+ */
+void serve(struct setup *s, int sigfd, struct serve_result *ret);
+
+/* scan.c */
+
+/* Tells every name in the upper directory `u` of the scratch; returns how many. */
+uint64_t scan_upper(void);
+
+#endif

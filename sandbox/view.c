@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The view. The workspace becomes one overlay: policy layer over wall layer over the real workspace,
+ * writes into the scratch. Around it the host, read-only in place: no new root, no pivot, no
+ * recursive clone of the tree (findings 13), so everything that must stay writable, and every layer,
+ * is taken before the root is made read-only and attached after.
+ */
+#include "sandbox/view.h"
+#include "sandbox/mount.h"
+#include "sandbox/wall.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/fs.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* New in Linux 6.8; the headers of the build may be older. */
+static const char lower_add[] = "lowerdir+";
+
+static const char no_remedy[] = "see the cause; vx works from kernel 6.1 on";
+
+char *
+view_path_of(const struct view *v, int fd)
+{
+	char name[32];
+	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "self/fd/%d", fd);
+	strbuf_grow(&sb, PATH_MAX);
+	n = readlinkat(v->s->proc, name, sb.buf, PATH_MAX);
+	if (n < 0)
+		setup_die(errno, no_remedy, "cannot read the path of an open directory");
+	sb.len = (size_t)n;
+	sb.buf[n] = '\0';
+	return strbuf_take(&sb);
+}
+
+/* Is something mounted strictly below this directory (our own stage in the scratch aside)? */
+static bool
+has_mount_below(const struct view *v, const char *dir)
+{
+	struct mountinfo mi;
+	const char *point;
+	bool found = false;
+
+	if (!mountinfo_open(&mi, v->s->proc))
+		return false;
+	while (!found && (point = mountinfo_next(&mi)))
+		found = strcmp(point, dir) && path_is_within(point, dir) &&
+			!path_is_within(point, v->s->spec.scratch);
+	mountinfo_release(&mi);
+	return found;
+}
+
+/* The fresh procfs comes first: the helper looks processes up in it, and a machine whose own /proc
+ * is masked refuses it, which deserves its own words. */
+static void
+make_proc(struct view *v)
+{
+	static const char *const options[] = {"source", "proc", NULL};
+
+	v->proc = mount_new(
+		"proc", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, options);
+	if (v->proc < 0 && errno == EPERM)
+		setup_die(errno,
+			"parts of the surrounding /proc are masked or read-only: run the container "
+			"with an unmasked one (docker: --security-opt systempaths=unmasked, "
+			"podman: "
+			"--security-opt unmask=ALL)",
+			"cannot mount a /proc for the sandbox");
+	if (v->proc < 0)
+		setup_die(errno, no_remedy, "cannot mount a /proc for the sandbox");
+}
+
+/* No device is a degraded mode, said in the VIEW frame; a device that does not mount is an error. */
+static void
+make_policy_layer(struct view *v)
+{
+	char fd[16], uid[16], gid[16];
+	const char *const options[] = {"source", "vx-policy", "fd", fd, "rootmode", "40000",
+		"user_id", uid, "group_id", gid, "allow_other", "", "ro", "", NULL};
+
+	v->fuse = -1;
+	/* Opened in this user namespace, or the kernel does not let us mount it here. */
+	v->fuse_dev = v->s->spec.fuse_off ? -1 : open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (v->fuse_dev < 0)
+		return;
+	snprintf(fd, sizeof(fd), "%d", v->fuse_dev);
+	snprintf(uid, sizeof(uid), "%u", (unsigned)v->s->uid);
+	snprintf(gid, sizeof(gid), "%u", (unsigned)v->s->gid);
+	/* Read-only: else each listing updates atime and costs a request (findings 2). */
+	v->fuse = mount_new("fuse", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, options);
+	if (v->fuse < 0)
+		setup_die(errno, no_remedy, "cannot mount the policy layer (fuse)");
+}
+
+static void
+make_wall(struct view *v)
+{
+	static const char *const options[] = {
+		"source", "vx-wall", "mode", "0755", "nr_inodes", "0", NULL};
+
+	v->wall = mount_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, options);
+	if (v->wall < 0)
+		setup_die(errno, no_remedy, "cannot mount the wall layer (tmpfs)");
+	if (mkdirat(v->wall, "w", 0755) || mkdirat(v->wall, "h", 0755))
+		setup_die(errno, no_remedy, "cannot make the wall layer");
+}
+
+/*
+ * The helper takes over the fds it needs from the common table. From here on the fuse device must
+ * not be ours: if the helper dies while it answers a request of ours, the kernel aborts the
+ * connection only when the last fd of the device closes, and init, asleep in that very request, could
+ * not close it. It would stay in D state for ever.
+ */
+static void
+hand_over(struct view *v)
+{
+	struct report r = {.type = REPORT_LAYERS};
+	unsigned fuse = v->fuse_dev < 0 ? ~0U : (unsigned)v->fuse_dev;
+
+	r.u.layers.fuse = v->fuse_dev;
+	r.u.layers.fuse_mnt = v->fuse;
+	r.u.layers.wall = v->wall;
+	r.u.layers.proc = v->proc;
+	if (syscall(SYS_close_range, fuse, fuse, CLOSE_RANGE_UNSHARE))
+		setup_die(errno, "a container must allow close_range",
+			"cannot part with the helper's fds");
+	setup_report(&r);
+}
+
+/* Without FUSE the wall is all there is, and full from the start. */
+static void
+fill_wall(struct view *v)
+{
+	struct err e = ERR_INIT;
+	struct ruleset *rules = NULL;
+	struct wall *wall = NULL;
+
+	if (ruleset_new(&v->s->spec, &rules, &e) ||
+		!(wall = wall_new(v->wall, "w", v->s->host, rules, &e)) || wall_fill_all(wall, &e))
+		setup_die(0, "", "%s", e.text);
+	wall_free(wall);
+	ruleset_free(rules);
+}
+
+/* Layers of older kernels are named, so they stand somewhere: on "s" in the scratch, whose names hold
+ * none of the characters that the option has a meaning for. */
+static void
+stage_layers(struct view *v)
+{
+	if (v->attached)
+		return;
+	v->attached = true;
+	if ((mkdir("s", 0700) && errno != EEXIST) || mount_attach(v->wall, AT_FDCWD, "s") ||
+		mkdir("s/w.", 0755) || mkdir("s/h.", 0755) ||
+		(v->fuse >= 0 && (mkdir("s/f", 0755) || mount_attach(v->fuse, AT_FDCWD, "s/f"))))
+		setup_die(errno, no_remedy, "cannot attach the layers in the scratch");
+}
+
+static int
+add_lowers_detached(struct view *v, const struct overlay *o, int context)
+{
+	cleanup_close int wall = openat(v->wall, o->wall_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (wall < 0)
+		return -1;
+	if (o->with_policy && v->fuse >= 0 &&
+		fsconfig(context, FSCONFIG_SET_FD, lower_add, NULL, v->fuse))
+		return -1;
+	if (fsconfig(context, FSCONFIG_SET_FD, lower_add, NULL, wall))
+		return -1;
+	return fsconfig(context, FSCONFIG_SET_FD, lower_add, NULL, o->lower);
+}
+
+static int
+add_lowers_attached(struct view *v, const struct overlay *o, int context)
+{
+	char at[8], lowers[64];
+	cleanup_close int lower = -1;
+
+	stage_layers(v);
+	snprintf(at, sizeof(at), "s/%s.", o->wall_name);
+	lower = mount_clone(o->lower, "", false);
+	if (lower < 0 || mount_attach(lower, AT_FDCWD, at))
+		return -1;
+	snprintf(lowers, sizeof(lowers), "%ss/%s:%s", o->with_policy && v->fuse >= 0 ? "s/f:" : "",
+		o->wall_name, at);
+	return fsconfig(context, FSCONFIG_SET_STRING, "lowerdir", lowers, 0);
+}
+
+static int
+try_overlay(struct view *v, const struct overlay *o, bool detached, char **ret_why)
+{
+	/* volatile is no luxury: without it the unmount syncs the host's whole file system. */
+	static const char *const options[] = {"userxattr", "", "volatile", "", "index", "off",
+		"uuid", "off", "xino", "off", NULL};
+	cleanup_close int context = fsopen("overlay", FSOPEN_CLOEXEC);
+	cleanup_close int mnt = -1;
+	cleanup_strbuf struct strbuf message = STRBUF_INIT;
+	const char *step = "open";
+
+	free(take_ptr(ret_why));
+	if (context < 0)
+		goto failed;
+	step = "layers";
+	if (detached ? add_lowers_detached(v, o, context) : add_lowers_attached(v, o, context))
+		goto failed;
+	step = "options";
+	if (fsconfig(context, FSCONFIG_SET_STRING, "upperdir", o->upper, 0) ||
+		fsconfig(context, FSCONFIG_SET_STRING, "workdir", o->work, 0))
+		goto failed;
+	for (const char *const *p = options; *p; p += 2)
+		if (*p[1] ? fsconfig(context, FSCONFIG_SET_STRING, p[0], p[1], 0)
+			  : fsconfig(context, FSCONFIG_SET_FLAG, p[0], NULL, 0))
+			goto failed;
+	step = "mount";
+	if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		goto failed;
+	mnt = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (mnt >= 0)
+		return take_fd(&mnt);
+failed:;
+	int num = errno;
+
+	if (context >= 0)
+		mount_message(context, &message);
+	*ret_why = xasprintf(
+		"overlay (%s): %s%s%s", step, strerror(num), message.len ? ": " : "", message.buf);
+	errno = num;
+	return -1;
+}
+
+int
+view_overlay(struct view *v, const struct overlay *o, char **ret_why)
+{
+	int mnt = -1;
+
+	if (!v->attached && !v->s->spec.attached)
+		mnt = try_overlay(v, o, true, ret_why);
+	/* lowerdir+ is known from 6.8, by fd from 6.13, detached layers are taken from 6.15. */
+	if (mnt < 0)
+		mnt = try_overlay(v, o, false, ret_why);
+	return mnt;
+}
+
+/* What came up read-only (an unusable work directory) must not be found out by the command. */
+static void
+check_writable(int mnt, const char *what)
+{
+	struct statvfs st;
+
+	if (fstatvfs(mnt, &st))
+		setup_die(errno, no_remedy, "cannot look at the overlay of %s", what);
+	if (st.f_flag & ST_RDONLY)
+		setup_die(0, "set VX_SCRATCH_DIR to an empty directory of your own on a disk",
+			"the overlay of %s came up read-only: its scratch is not usable", what);
+}
+
+static int
+make_workspace(struct view *v)
+{
+	const struct spec *spec = &v->s->spec;
+	struct overlay o = {"w", true, v->workspace, "u", "w"};
+	cleanup_free char *why = NULL;
+	int mnt = view_overlay(v, &o, &why);
+
+	if (mnt < 0 && errno == EINVAL && has_mount_below(v, spec->workspace))
+		setup_die(0,
+			"unmount it, or leave the sandbox away for this workspace (exec.sandbox)",
+			"a workspace with mounts inside: not in this vx yet (%s)", spec->workspace);
+	if (mnt < 0)
+		setup_die(0,
+			"the workspace needs a file system that can be an overlay's lower layer, "
+			"the "
+			"scratch one that can be its upper layer (set VX_SCRATCH_DIR to a volume)",
+			"cannot build the view of %s: %s", spec->workspace, why);
+	check_writable(mnt, "the workspace");
+	return mnt;
+}
+
+void
+view_add_bind(struct view *v, const char *path, int mnt, bool is_dir)
+{
+	GROW(v->binds, v->nbinds + 1, v->binds_cap);
+	v->binds[v->nbinds++] = (struct bind){path, mnt, is_dir, false};
+}
+
+static bool
+is_dir_fd(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Grants outside the workspace are live: the host's own tree, read-write or, where something of ours
+ * covers it, read-only. */
+static void
+take_grants(struct view *v)
+{
+	const struct spec *spec = &v->s->spec;
+
+	for (size_t i = 0; i < spec->nrules; i++) {
+		const struct spec_rule *r = &spec->rules[i];
+		bool write = r->kind == SPEC_WRITE;
+		int mnt;
+
+		if (r->path[0] != '/' || (!write && r->kind != SPEC_READ))
+			continue;
+		if (!write && !dev_covers(r->path))
+			continue;
+		if (!write) {
+			view_keep(v, r->path);
+			continue;
+		}
+		mnt = mount_clone(AT_FDCWD, r->path, true);
+		if (mnt < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+			setup_note(
+				"allow.write %s: there is no such path, so the task cannot write "
+				"there; make it first",
+				r->path);
+			continue;
+		}
+		if (mnt < 0)
+			setup_die(errno, "leave it out of the grants", "cannot grant %s", r->path);
+		view_add_bind(v, r->path, mnt, is_dir_fd(mnt));
+	}
+}
+
+void
+view_keep(struct view *v, const char *path)
+{
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID};
+	int mnt = mount_clone(AT_FDCWD, path, true);
+
+	if (mnt < 0)
+		return;
+	if (mount_setattr(mnt, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)))
+		setup_die(errno, no_remedy, "cannot show %s read-only", path);
+	view_add_bind(v, path, mnt, is_dir_fd(mnt));
+}
+
+static int
+compare_binds(const void *a, const void *b)
+{
+	return strcmp(((const struct bind *)a)->path, ((const struct bind *)b)->path);
+}
+
+int
+view_mount_point(const struct view *v, const char *path, bool is_dir)
+{
+	const char *below = path + 1;
+	int fd = fs_open_beneath(v->root, below, O_PATH, 0);
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	if (is_dir)
+		return fs_open_mkdirs(v->root, below);
+	cleanup_free char *parent = xmemdupz(below, path_parent_len(below));
+	cleanup_close int made = -1;
+
+	if (fs_mkdirs(v->root, parent))
+		return -1;
+	made = fs_open_beneath(v->root, below, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0644);
+	if (made < 0)
+		return -1;
+	return fs_open_beneath(v->root, below, O_PATH, 0);
+}
+
+static void
+attach_at(const struct view *v, const char *path, int mnt, bool is_dir)
+{
+	cleanup_close int at = view_mount_point(v, path, is_dir);
+
+	if (at < 0 || mount_attach(mnt, at, ""))
+		setup_die(errno,
+			errno == ELOOP ? "name it by its real path: a link leads there" : no_remedy,
+			"cannot show %s in the sandbox", path);
+}
+
+/* Parents first. */
+static void
+attach_binds(struct view *v)
+{
+	if (!v->nbinds)
+		return;
+	qsort(v->binds, v->nbinds, sizeof(*v->binds), compare_binds);
+	for (size_t i = 0; i < v->nbinds; i++)
+		attach_at(v, v->binds[i].path, v->binds[i].mnt, v->binds[i].is_dir);
+	for (size_t i = 0; i < v->nbinds; i++)
+		if (v->binds[i].close && mount_set(v->binds[i].mnt, MOUNT_ATTR_RDONLY))
+			setup_die(errno, no_remedy, "cannot close %s", v->binds[i].path);
+}
+
+void
+view_cover(const char *path)
+{
+	static const char *const options[] = {"source", "vx-hidden", "mode", "0555", NULL};
+	cleanup_close int at = open(path, O_PATH | O_CLOEXEC);
+	cleanup_close int mnt = -1;
+
+	if (at < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+		return;
+	if (at < 0)
+		setup_die(errno, no_remedy, "cannot hide %s", path);
+	if (is_dir_fd(at))
+		mnt = mount_new("tmpfs",
+			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+				MOUNT_ATTR_NOEXEC,
+			options);
+	else
+		mnt = mount_clone(AT_FDCWD, "/dev/null", false);
+	if (mnt < 0 || mount_attach(mnt, at, ""))
+		setup_die(errno, no_remedy, "cannot hide %s", path);
+}
+
+/*
+ * The root as it is, read-only, set-id bits dead, and cut off from the host's mount events. In the
+ * fresh namespace that is one call on the mounts we were given; what is attached later, or was taken
+ * before, is not touched by it.
+ */
+static void
+make_root_readonly(void)
+{
+	struct mount_attr attr = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, .propagation = MS_PRIVATE};
+
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof(attr)))
+		setup_die(errno, no_remedy, "cannot make the host read-only");
+}
+
+static int
+open_workspace(const struct view *v)
+{
+	const struct setup *s = v->s;
+	int fd = open(s->spec.workspace, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		setup_die(
+			errno, "see the cause", "cannot open the workspace %s", s->spec.workspace);
+	/* The helper holds the same directory from its own side: both must mean one. */
+	if (st.st_dev != s->host_st.st_dev || st.st_ino != s->host_st.st_ino)
+		setup_die(0, "start again", "the workspace %s was replaced meanwhile",
+			s->spec.workspace);
+	return fd;
+}
+
+static int
+open_cwd(const struct view *v, int workspace_mnt)
+{
+	const char *cwd = v->s->spec.cwd;
+	int fd = fs_open_beneath(workspace_mnt, cwd, O_PATH | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		setup_die(errno,
+			"grant the directory, or let the command start in one that is granted",
+			"cannot enter the working directory %s", *cwd ? cwd : ".");
+	return fd;
+}
+
+void
+view_build(struct setup *s)
+{
+	struct view v = {.s = s, .home = -1};
+	int workspace, tmp, cwd;
+
+	v.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	v.workspace = open_workspace(&v);
+	make_proc(&v);
+	make_policy_layer(&v);
+	make_wall(&v);
+	hand_over(&v);
+	if (v.fuse < 0)
+		fill_wall(&v);
+
+	tmp = mount_clone(AT_FDCWD, "tmp", false);
+	if (tmp < 0)
+		setup_die(errno, no_remedy, "cannot take the scratch's tmp");
+	dev_prepare(&v);
+	take_grants(&v);
+	home_prepare(&v);
+	workspace = make_workspace(&v);
+	if (v.attached && umount2("s", MNT_DETACH))
+		setup_die(errno, no_remedy, "cannot take the layers away from the scratch");
+
+	make_root_readonly();
+	if (mount_attach(tmp, AT_FDCWD, "/tmp") && errno != ENOENT)
+		setup_die(errno, no_remedy, "cannot attach /tmp");
+	dev_attach(&v);
+	home_attach(&v);
+	attach_binds(&v);
+	for (size_t i = 0; i < s->spec.hide.n; i++)
+		view_cover(s->spec.hide.v[i]);
+	attach_at(&v, s->spec.workspace, workspace, true);
+	dev_finish(&v);
+	net_loopback_up();
+	cwd = open_cwd(&v, workspace);
+	init_run(s, cwd, !v.attached);
+}

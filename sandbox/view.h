@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The mount tree while it is built: view.c in general, dev.c the trees of the system, home.c the
+ * home directory. Runs in init; a step that fails does not return.
+ */
+#ifndef SANDBOX_VIEW_H
+#define SANDBOX_VIEW_H
+
+#include "sandbox/setup.h"
+#include "util/strvec.h"
+
+/* A subtree of the host that is to be seen at its own path on top of what covers it. */
+struct bind {
+	const char *path; /* absolute, borrowed */
+	int mnt;          /* detached clone */
+	bool is_dir;
+	bool close; /* read-only once others have their mount points in it */
+};
+
+struct view {
+	struct setup *s;
+	int root;       /* "/", O_PATH */
+	int fuse_dev;   /* -1: no policy layer */
+	int fuse;       /* its mount */
+	int wall;       /* the tmpfs of the wall layer: w, h and the whiteouts' origin */
+	int proc;       /* a fresh procfs, detached */
+	int workspace;  /* O_PATH, in this mount namespace */
+	bool attached;  /* layers stand at "s" in the scratch: kernels before detached layers */
+	int devices[6]; /* clones, in the order of dev.c; -1: the host has none */
+	int dev, run;   /* fresh trees: writable until the binds have their mount points */
+	struct bind *binds;
+	size_t nbinds, binds_cap;
+	struct strvec keeps;  /* paths below /run, /tmp or /dev that stay visible read-only */
+	struct strvec stores; /* paths of credential stores among the binds */
+	int home;             /* its overlay; -1: none of its own */
+	char *home_path;      /* canonical, or NULL */
+};
+
+/* view.c */
+
+/* Builds everything, then init_run. */
+attr_noreturn void view_build(struct setup *s);
+
+/* The overlay of wall/WALL_NAME (and the policy layer where with_policy) over lower. upper, work: in
+ * the scratch. -1 with *ret_why an owned text: what the kernel said. */
+struct overlay {
+	const char *wall_name;
+	bool with_policy;
+	int lower;
+	const char *upper, *work;
+};
+int view_overlay(struct view *v, const struct overlay *o, char **ret_why);
+/* Binds the path read-only over what will cover it; a missing one is left out. */
+void view_keep(struct view *v, const char *path);
+/* The canonical path of an open fd, owned. */
+char *view_path_of(const struct view *v, int fd);
+/* Remembers to bind path over what will cover it. deep: with the mounts below. */
+void view_add_bind(struct view *v, const char *path, int mnt, bool is_dir);
+/* Opens the mount point at an absolute canonical path, O_PATH; missing directories (and for !is_dir
+ * the file) are made where that is possible: in the fresh trees that cover the host's. */
+int view_mount_point(const struct view *v, const char *path, bool is_dir);
+/* Covers the path, where it exists, by an empty directory or file. */
+void view_cover(const char *path);
+
+/* dev.c */
+
+/* Takes what must be taken from the host's tree before it becomes read-only and covered. */
+void dev_prepare(struct view *v);
+/* /dev, /dev/pts, /dev/shm, /proc, /run. */
+void dev_attach(struct view *v);
+/* Once every bind has its mount point. */
+void dev_finish(struct view *v);
+/* Is the path below a tree that the view replaces (/dev, /proc, /run, /tmp)? */
+bool dev_covers(const char *path);
+
+/* home.c */
+
+void home_prepare(struct view *v);
+void home_attach(struct view *v);
+
+#endif

@@ -1,0 +1,186 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What the command sees and what becomes of what it writes, in each way of building the view.
+# shellcheck disable=SC2034 # RC is read by exits
+. "${VX_SRCDIR:?}/tests/lib.sh"
+. "$VX_SRCDIR/tests/sandbox/box.sh"
+require_sandbox
+
+fresh() {
+	rm -rf "$W" "$HOMEDIR" "$T/out.d"
+	mkdir -p "$W/src/sub" "$W/priv" "$W/dist" "$HOMEDIR/.ssh" "$HOMEDIR/.config/gh" \
+		"$HOMEDIR/.cache" "$T/out.d" "$T/hidden"
+	echo s >"$W/src/s"
+	echo sub >"$W/src/sub/f"
+	echo k >"$W/priv/key"
+	echo old >"$W/dist/old"
+	echo secret >"$HOMEDIR/.ssh/id"
+	echo secret >"$HOMEDIR/.config/gh/hosts.yml"
+	echo plain >"$HOMEDIR/.config/plain"
+	echo store >"$T/hidden/blob"
+}
+
+view() { # NAME OF THE MODE
+	m=$1
+	fresh
+	box 'ls; cat src/s; cat priv/key; ls -a priv' 'read src'
+	prints "src
+s" "$m: granted is seen, the rest is not there"
+
+	fresh
+	box 'echo n >src/new; echo t >src/s; rm src/sub/f; mkdir -p lib/a; ln -s src lib/l; exit 3' \
+		'read src' 'write lib'
+	exits 3 "$m: the command's code"
+	like "$ERR" '^vx-sandbox: dir \(merged\) 0755 src$' "$m: a directory over the host's"
+	like "$ERR" '^vx-sandbox: file 0644 src/new$' "$m: a new file"
+	like "$ERR" '^vx-sandbox: file 0644 src/s$' "$m: a changed file"
+	like "$ERR" '^vx-sandbox: deleted 0000 src/sub/f$' "$m: a deleted file"
+	like "$ERR" '^vx-sandbox: dir \(new\) 0755 lib/a$' "$m: a new directory"
+	like "$ERR" '^vx-sandbox: link 0777 lib/l -> src$' "$m: a link with its target"
+	is "$(cat "$W/src/s" "$W/src/sub/f"; ls "$W/src")" "s
+sub
+s
+sub" "$m: the host is as before"
+
+	fresh
+	box 'ls dist; rm -rf dist && mkdir dist && echo 2 >dist/g; ls dist' 'output dist' 'write dist'
+	exits 0 "$m: outputs are absent at start, and can be made"
+	like "$ERR" '^vx-sandbox: file 0644 dist/g$' "$m: the new output is listed"
+	is "$(cat "$W/dist/old")" old "$m: the old output still stands on the host"
+
+	fresh
+	box 'rm -rf src; mkdir src; echo 1 >src/x' 'write src'
+	like "$ERR" '^vx-sandbox: dir \(replaces\) 0755 src$' "$m: a directory that replaces"
+
+	fresh
+	box 'rm -r src/sub' 'write src'
+	like "$ERR" '^vx-sandbox: deleted 0000 src/sub$' "$m: a deleted directory"
+
+	fresh
+	box 'cat ~/.ssh/id; cat ~/.config/gh/hosts.yml; ls -A ~ ~/.config; cat ~/.config/plain; echo x >~/.cache/f; cat ~/.cache/f' \
+		'read src'
+	prints "$HOMEDIR:
+.cache
+.config
+
+$HOMEDIR/.config:
+plain
+plain
+x" "$m: credential stores are not there, the rest of home is, and writable"
+	not_ok "$m: nothing of it reaches the host's home" test -e "$HOMEDIR/.cache/f"
+
+	fresh
+	box 'cat ~/.ssh/id; ls ~/.config/gh' 'read src' "read $HOMEDIR/.ssh"
+	prints "secret" "$m: a store that is granted by name is there, no other"
+
+	fresh
+	echo known >"$HOMEDIR/.ssh/known_hosts"
+	box 'ls ~/.ssh; cat ~/.ssh/known_hosts' 'read src' "read $HOMEDIR/.ssh/known_hosts"
+	prints "known_hosts
+known" "$m: a grant inside a store frees that path only"
+
+	fresh
+	box 'ls ~/.config/gh; echo w >~/.config/new' 'read src' "write $HOMEDIR/.config"
+	prints "" "$m: a grant above a store does not free it"
+	is "$(cat "$HOMEDIR/.config/new")" w "$m: and is live"
+
+	fresh
+	mv "$HOMEDIR/.ssh" "$T/elsewhere"
+	ln -s "$T/elsewhere" "$HOMEDIR/.ssh"
+	box "cat ~/.ssh/id; cat $T/elsewhere/id" 'read src'
+	prints "" "$m: a store behind a link is hidden at both ends"
+	rm -rf "$T/elsewhere"
+
+	fresh
+	box "echo 1 >$T/out.d/f; ls $T/hidden; echo 2 >$T/hidden/g; touch $T/x" 'read src' \
+		"write $T/out.d" "hide $T/hidden"
+	prints "" "$m: a hidden directory is empty"
+	is "$(cat "$T/out.d/f")" 1 "$m: a write grant outside the workspace is live"
+	is "$(ls "$T/hidden")" blob "$m: a hidden directory stays as it was"
+	not_ok "$m: outside the grants the host is read-only" test -e "$T/x"
+
+	fresh
+	box "true" 'read src' "write $T/absent"
+	exits 0 "$m: a write grant that does not exist is no failure"
+	like "$ERR" "note: allow.write $T/absent: there is no such path" "$m: but it is said"
+
+	fresh
+	chmod 750 "$W"
+	box 'stat -c "%a %u" .' 'read src'
+	prints "750 $(id -u)" "$m: the workspace shows its own mode and owner"
+	chmod 755 "$W"
+}
+
+MODE=
+if (exec 3<>/dev/fuse) 2>/dev/null; then
+	view fuse
+	box 'cat priv/key; cat priv/key; cat none' 'read src'
+	like "$ERR" '^vx-sandbox: denied read priv by cat' "a denied read is reported with the program"
+	is "$(grep -c 'denied read' "$ERR")" 1 "once"
+	unlike "$ERR" 'denied read none' "a name that the host lacks is no denied read"
+	MODE=attached
+	view attached
+fi
+MODE=fuse-off
+view wall
+MODE="fuse-off
+attached"
+view 'wall, attached'
+MODE=
+
+fresh
+box 'echo x >/tmp/f; ls /tmp; touch /dev/x; ls /dev/shm; echo y >/dev/shm/s; cat /dev/shm/s; ls /run; [ -c /dev/null ] && echo z >/dev/null && head -c3 /dev/zero | wc -c' \
+	'read src'
+prints "f
+y
+3" "/tmp, /dev, /dev/shm and /run are private"
+box 'for d in /dev /dev/shm /run; do findmnt -no SOURCE --target $d | tail -1; done' 'read src'
+prints "vx-dev
+vx-shm
+vx-run" "each is a mount of its own"
+
+# a directory without a grant is where the command starts, and empty
+fresh
+spec 'pwd; ls -A' 'read src'
+sed 's/^cwd .*/cwd priv/' "$T/spec" >"$T/spec2"
+"$VX_SANDBOX" --spec "$T/spec2" >"$OUT" 2>"$ERR"
+prints "$W/priv" "an ungranted working directory is empty"
+
+# root in a checkout of somebody else: files are made and changed, owners are what they are
+if [ "$(id -u)" = 0 ]; then
+	fresh
+	chown -R 1000:1000 "$W"
+	box 'echo n >src/n; echo t >>src/s; mkdir new; rm src/sub/f; stat -c "%u %n" . src src/s src/n new' 'write .'
+	prints "1000 .
+1000 src
+1000 src/s
+0 src/n
+0 new" "root on a workspace of another user"
+	is "$(stat -c %u "$S/u" "$S/u/src" "$S/u/src/s" | tr '\n' ' ')" "1000 1000 1000 " "and in the scratch"
+	fresh
+fi
+
+# scratch in use
+box true 'read src'
+ok "the scratch is left for who made it" test -d "$S/u"
+sed "s|^scratch .*|scratch $S|" "$T/spec" >"$T/spec2"
+RC=0
+"$VX_SANDBOX" --spec "$T/spec2" >"$OUT" 2>"$ERR" || RC=$?
+exits 125 "a used scratch is refused"
+
+box 'exit 7' 'read src'
+exits 7 "exit code"
+box 'kill -9 $$' 'read src'
+exits 137 "death by signal, as a shell says it"
+spec true 'read src'
+sed -e '/^arg/d' -e 's/^end/arg no-such-program\nend/' "$T/spec" >"$T/spec2"
+RC=0
+"$VX_SANDBOX" --spec "$T/spec2" >"$OUT" 2>"$ERR" || RC=$?
+exits 127 "no such program"
+echo text >"$W/src/text"
+sed -e '/^arg/d' -e 's|^end|arg ./src/text\nend|' -e "s|^scratch .*|scratch $T/sc3|" "$T/spec" >"$T/spec2"
+mkdir "$T/sc3"
+RC=0
+"$VX_SANDBOX" --spec "$T/spec2" >"$OUT" 2>"$ERR" || RC=$?
+exits 126 "a program that cannot be run"
+done_testing

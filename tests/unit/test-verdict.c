@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "sandbox/verdict.h"
+#include "tests/tap.h"
+
+/* Rules as words: "read src", "deny-read-glob **", as a spec has them. */
+static struct ruleset *
+rules(struct spec *s, const char *const *words, size_t n)
+{
+	static const struct {
+		const char *word;
+		enum spec_rule_kind kind;
+	} kinds[] = {
+		{"read", SPEC_READ},
+		{"write", SPEC_WRITE},
+		{"deny-read", SPEC_DENY_READ},
+		{"deny-write", SPEC_DENY_WRITE},
+		{"output", SPEC_OUTPUT},
+		{"quiet", SPEC_QUIET},
+	};
+	struct err e = ERR_INIT;
+	struct ruleset *rs;
+
+	*s = (struct spec)SPEC_INIT;
+	for (size_t i = 0; i < n; i++) {
+		const char *value = strchr(words[i], ' ');
+		size_t len = (size_t)(value - words[i]);
+		bool is_glob = len > 5 && !memcmp(value - 5, "-glob", 5);
+
+		for (size_t k = 0; k < array_len(kinds); k++)
+			if (!strncmp(words[i], kinds[k].word, len - (is_glob ? 5 : 0)) &&
+				kinds[k].word[len - (is_glob ? 5 : 0)] == '\0')
+				spec_add_rule(s, kinds[k].kind, is_glob, value + 1);
+	}
+	if (s->nrules != n || ruleset_new(s, &rs, &e)) {
+		diag("rules: %s", e.text);
+		exit(1);
+	}
+	return rs;
+}
+#define RULES(s, ...)                                                                              \
+	rules((s), (const char *const[]){__VA_ARGS__},                                             \
+		sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static const char *const verdict_names[] = {"pass", "traverse", "hide", "quiet"};
+
+static void
+check(const struct ruleset *rs, const char *path, enum host_kind host, enum verdict want)
+{
+	ok_str(verdict_names[ruleset_verdict(rs, path, host)], verdict_names[want], path);
+}
+#define DIR_IS(path, want) check(rs, path, HOST_DIR, VERDICT_##want)
+#define FILE_IS(path, want) check(rs, path, HOST_FILE, VERDICT_##want)
+#define ABSENT_IS(path, want) check(rs, path, HOST_ABSENT, VERDICT_##want)
+
+static void
+done(struct spec *s, struct ruleset *rs)
+{
+	ruleset_free(rs);
+	spec_release(s);
+}
+
+static void
+test_literals(void)
+{
+	struct spec s;
+	struct ruleset *rs = RULES(&s, "read packages/app/src", "write packages/app/out/x",
+		"read /usr/x", "deny-write packages/app/src/gen");
+
+	DIR_IS("", TRAVERSE);
+	DIR_IS("packages", TRAVERSE);
+	DIR_IS("packages/app", TRAVERSE);
+	DIR_IS("packages/app/src", PASS);
+	FILE_IS("packages/app/src/deep/file", PASS);
+	DIR_IS("packages/app/srcs", HIDE);
+	DIR_IS("packages/lib", HIDE);
+	FILE_IS("packages", HIDE);
+	FILE_IS("packages/app/README", HIDE);
+	DIR_IS("packages/app/out", TRAVERSE);
+	FILE_IS("packages/app/out/x", PASS);
+	FILE_IS("packages/app/out/y", HIDE);
+	ABSENT_IS("packages/app/src/none", PASS);
+	ABSENT_IS("packages/app/none", HIDE);
+	ABSENT_IS("packages/app/out", HIDE);
+	check(rs, "packages/app/src/link", HOST_LINK, VERDICT_PASS);
+	check(rs, "packages/app/link", HOST_LINK, VERDICT_HIDE);
+	ok(ruleset_may_read(rs, "packages/app/src") && !ruleset_may_read(rs, "packages"),
+		"may read what is granted, not what leads to it");
+	ok(ruleset_is_mixed_below(rs, "packages/app"), "mixed on the way");
+	ok(!ruleset_is_mixed_below(rs, "packages/app/src"), "not where all is granted");
+	ok(!ruleset_is_mixed_below(rs, "packages/lib"), "nor where nothing is");
+	ok(ruleset_is_written(rs, "packages/app/out/x/y"), "written below a write grant");
+	ok(ruleset_is_written(rs, "packages"), "and on the way to it");
+	ok(!ruleset_is_written(rs, "packages/app/src"), "not below a read grant");
+	done(&s, rs);
+}
+
+static void
+test_nothing(void)
+{
+	struct spec s = SPEC_INIT;
+	struct err e = ERR_INIT;
+	struct ruleset *rs;
+
+	ok_int(ruleset_new(&s, &rs, &e), 0, "no rules");
+	DIR_IS("", HIDE);
+	DIR_IS("a", HIDE);
+	FILE_IS("a", HIDE);
+	done(&s, rs);
+
+	spec_add_rule(&s, SPEC_READ, true, "a/{b,c");
+	ok_int(ruleset_new(&s, &rs, &e), -1, "a pattern that is none");
+	ok_err(&e, "rule \"a/{b,c\"", "is named");
+	spec_release(&s);
+}
+
+/* C13: any order of these lines is the same policy. */
+static void
+test_deny_inside_allow(void)
+{
+	static const char *const lines[] = {"read ", "deny-read d", "read d/e", "deny-read d/no"};
+	int order[4];
+
+	for (int p = 0; p < 256; p++) {
+		const char *words[4];
+		unsigned used = 0;
+		struct spec s;
+		struct ruleset *rs;
+
+		for (int i = 0; i < 4; i++) {
+			order[i] = p >> (2 * i) & 3;
+			used |= 1U << order[i];
+			words[i] = lines[order[i]];
+		}
+		if (used != 15)
+			continue;
+		rs = rules(&s, words, 4);
+		ok(ruleset_verdict(rs, "", HOST_DIR) == VERDICT_TRAVERSE &&
+				ruleset_verdict(rs, "d", HOST_DIR) == VERDICT_TRAVERSE &&
+				ruleset_verdict(rs, "d/ok", HOST_FILE) == VERDICT_HIDE &&
+				ruleset_verdict(rs, "d/no", HOST_FILE) == VERDICT_HIDE &&
+				ruleset_verdict(rs, "d/e", HOST_DIR) == VERDICT_PASS &&
+				ruleset_verdict(rs, "x", HOST_DIR) == VERDICT_PASS,
+			"order %d%d%d%d", order[0], order[1], order[2], order[3]);
+		done(&s, rs);
+	}
+}
+
+static void
+test_denies(void)
+{
+	struct spec s;
+	struct ruleset *rs = RULES(&s, "write ", "deny-read secret", "deny-read-glob **/key?",
+		"read-glob **/*.pub", "deny-read same", "read same", "deny-read conf/local.json");
+
+	DIR_IS("secret", HIDE);
+	FILE_IS("secret/a.pub", HIDE);
+	DIR_IS("keys", HIDE);
+	FILE_IS("keys/a", HIDE);
+	FILE_IS("keys/a.pub", HIDE);
+	FILE_IS("a.pub", PASS);
+	DIR_IS("x", TRAVERSE);
+	FILE_IS("x/key1", HIDE);
+	FILE_IS("same", HIDE);
+	DIR_IS("conf", TRAVERSE);
+	FILE_IS("conf/other", PASS);
+	FILE_IS("conf/local.json", HIDE);
+	ABSENT_IS("conf/local.json", HIDE);
+	ABSENT_IS("conf/new", PASS);
+	done(&s, rs);
+
+	rs = RULES(&s, "read ", "deny-read-glob a/*", "read a/b/c");
+	DIR_IS("a", TRAVERSE);
+	DIR_IS("a/x", HIDE);
+	DIR_IS("a/b", TRAVERSE);
+	FILE_IS("a/b/d", HIDE);
+	DIR_IS("a/b/c", PASS);
+	done(&s, rs);
+}
+
+static void
+test_globs(void)
+{
+	struct spec s;
+	struct ruleset *rs = RULES(&s, "read-glob src/**/*.ts", "read-glob {lib,include/x}/*.h",
+		"read-glob all/**", "deny-read-glob src/**/*.test.ts", "deny-read src/gen");
+
+	DIR_IS("src", TRAVERSE);
+	DIR_IS("src/a/b", TRAVERSE);
+	FILE_IS("src/a/b/x.ts", PASS);
+	FILE_IS("src/a/b/x.md", HIDE);
+	FILE_IS("src/a/b/x.test.ts", HIDE);
+	DIR_IS("src/gen", HIDE);
+	DIR_IS("src/dir.ts", TRAVERSE);
+	DIR_IS("lib", TRAVERSE);
+	DIR_IS("lib/sub", HIDE);
+	DIR_IS("lib/sub.h", TRAVERSE);
+	FILE_IS("lib/sub.h/x", HIDE);
+	DIR_IS("include", TRAVERSE);
+	FILE_IS("include/x/a.h", PASS);
+	FILE_IS("include/a.h", HIDE);
+	DIR_IS("all", PASS);
+	DIR_IS("all/below", PASS);
+	ok(ruleset_names(rs, "src/x.ts") && ruleset_names(rs, "lib/a.h"), "a pattern names");
+	ok(!ruleset_names(rs, "all/x"), "a whole tree does not name what is in it");
+	ok(!ruleset_names(rs, "src/x.test.ts"), "nor does a pattern what is denied");
+	done(&s, rs);
+
+	rs = RULES(&s, "read a/b", "read-glob a/**", "read c");
+	ok(ruleset_names(rs, "a/b") && !ruleset_names(rs, "a/x") && !ruleset_names(rs, "c/d"),
+		"a literal names its path only");
+	done(&s, rs);
+}
+
+static void
+test_silent(void)
+{
+	struct spec s;
+	struct ruleset *rs = RULES(&s, "read ", "write-glob pkg/dist/**", "output-glob pkg/dist/**",
+		"output-glob pkg/gen/*.o", "quiet .vx", "read .vx/x", "quiet-glob **/.env*",
+		"read pkg/dist/keep", "output out.txt");
+
+	DIR_IS("pkg/dist", QUIET);
+	ABSENT_IS("pkg/dist", QUIET);
+	FILE_IS("pkg/dist/keep", QUIET);
+	FILE_IS("out.txt", QUIET);
+	DIR_IS("pkg", TRAVERSE);
+	DIR_IS("pkg/gen", TRAVERSE);
+	FILE_IS("pkg/gen/a.o", QUIET);
+	DIR_IS("pkg/gen/dir.o", TRAVERSE);
+	FILE_IS("pkg/gen/dir.o/x", PASS);
+	FILE_IS("pkg/gen/a.c", PASS);
+	DIR_IS(".vx", QUIET);
+	FILE_IS(".vx/x", QUIET);
+	DIR_IS("pkg/.env.d", QUIET);
+	FILE_IS("pkg/.env.d/x", QUIET);
+	DIR_IS("other", TRAVERSE); /* an .env may be below */
+	FILE_IS("other/x", PASS);
+	done(&s, rs);
+}
+
+static void
+test_add_read(void)
+{
+	struct spec s;
+	struct ruleset *rs = RULES(&s, "read a", "deny-read priv", "deny-read-glob k*");
+	char path[] = "b/target";
+
+	DIR_IS("b", HIDE);
+	ruleset_add_read(rs, path);
+	memset(path, 'x', sizeof(path) - 1);
+	DIR_IS("b", TRAVERSE);
+	DIR_IS("b/target", PASS);
+	FILE_IS("b/other", HIDE);
+	ruleset_add_read(rs, "priv/key");
+	FILE_IS("priv/key", HIDE);
+	DIR_IS("priv", HIDE);
+	ruleset_add_read(rs, "keys/x");
+	FILE_IS("keys/x", HIDE);
+	done(&s, rs);
+}
+
+/* One rule for each of many files: C16, and what a derived policy looks like. */
+static void
+test_many(void)
+{
+	struct spec s = SPEC_INIT;
+	struct err e = ERR_INIT;
+	struct ruleset *rs;
+	char path[64];
+	int wrong = 0;
+
+	for (int i = 0; i < 5000; i++) {
+		snprintf(path, sizeof(path), "packages/p%d/src/f%d.c", i % 50, i);
+		spec_add_rule(&s, i % 2 ? SPEC_READ : SPEC_DENY_READ, false, path);
+	}
+	ok_int(ruleset_new(&s, &rs, &e), 0, "5000 rules");
+	for (int i = 0; i < 5000; i++) {
+		snprintf(path, sizeof(path), "packages/p%d/src/f%d.c", i % 50, i);
+		wrong += ruleset_verdict(rs, path, HOST_FILE) !=
+			 (i % 2 ? VERDICT_PASS : VERDICT_HIDE);
+		wrong += ruleset_verdict(rs, path, HOST_DIR) !=
+			 (i % 2 ? VERDICT_PASS : VERDICT_HIDE);
+	}
+	ok_int(wrong, 0, "each with its answer");
+	DIR_IS("packages/p1/src", TRAVERSE);
+	DIR_IS("packages/p0/src", HIDE);
+	DIR_IS("packages/p50", HIDE);
+	done(&s, rs);
+}
+
+int
+main(void)
+{
+	test_literals();
+	test_nothing();
+	test_deny_inside_allow();
+	test_denies();
+	test_globs();
+	test_silent();
+	test_add_read();
+	test_many();
+	return tap_done();
+}
