@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The input files of a task: what its globs select among the files that exist, less what is never an
- * input (spec/config.md §3: .git, .vx, *.tsbuildinfo, vx-lock.json, the task's own outputs, nested
- * projects, untracked node_modules).
+ * The input files of a task: what its globs select among the files that exist, less what is never
+ * an input (spec/config.md §3: .git, .vx, *.tsbuildinfo, vx-lock.json, the task's own outputs,
+ * nested projects, untracked node_modules).
  */
 #ifndef WORKSPACE_INPUTS_H
 #define WORKSPACE_INPUTS_H

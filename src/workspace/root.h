@@ -14,11 +14,11 @@
 struct err;
 
 struct root {
-	int fd;			/* O_PATH | O_DIRECTORY: close it */
-	char *path;		/* absolute, canonical (no links) */
-	char *cwd;		/* the start directory, from the root */
-	struct strvec members;	/* globs, as written, "!" ones included; empty: single project */
-	char *source;		/* the file that `members` came from, for errors */
+	int fd;                /* O_PATH | O_DIRECTORY: close it */
+	char *path;            /* absolute, canonical (no links) */
+	char *cwd;             /* the start directory, from the root */
+	struct strvec members; /* globs, as written, "!" ones included; empty: single project */
+	char *source;          /* the file that `members` came from, NULL: single project */
 };
 void root_release(struct root *r);
 

@@ -16,16 +16,16 @@ struct root;
 
 struct project {
 	const char *name;
-	const char *dir;      /* from the root; "" for the root project */
-	bool is_root;	      /* also answers to "//" */
-	bool has_manifest;    /* package.json beside it */
-	const char *config;   /* "packages/a/vx.config.json" from the root, NULL: none */
+	const char *dir;       /* from the root; "" for the root project */
+	bool is_root;          /* also answers to "//" */
+	bool has_manifest;     /* package.json beside it */
+	const char *config;    /* "packages/a/vx.config.json" from the root, NULL: none */
 	struct projectdef def; /* no tasks when there is no config */
 	struct project **deps; /* order edges (what ^task walks): direct, sorted by name, no self */
 	size_t ndeps;
 	struct project **reach; /* deps and workspace peers: what `pkg...` walks */
 	size_t nreach;
-	struct project **nested; /* projects whose directory lies inside this one */
+	struct project **nested; /* the outermost projects inside this one's directory, by dir */
 	size_t nnested;
 	size_t index; /* in workspace.projects */
 };
@@ -52,6 +52,11 @@ void workspace_release(struct workspace *w);
 struct project *workspace_project_at(const struct workspace *w, const char *dir);
 /* By name, or "//" for the root project. */
 struct project *workspace_project(const struct workspace *w, const char *name);
+/* NULL: it has none of that name. */
 struct taskdef *project_task(const struct project *p, const char *task);
+
+/* The order of paths in which a directory is followed by all that it holds: '/' before every other
+ * byte. */
+int workspace_compare_paths(const char *a, const char *b);
 
 #endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "workspace/manifest.h"
+#include "config/json.h"
+#include "util/arena.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include <errno.h>
+#include <fcntl.h>
+
+enum {
+	MANIFEST_SMALL = 16384
+};
+
+static const struct {
+	const char *field;
+	enum manifest_bucket bucket;
+} buckets[] = {
+	{"dependencies", MANIFEST_DEPS},
+	{"devDependencies", MANIFEST_DEV},
+	{"optionalDependencies", MANIFEST_OPTIONAL},
+	{"peerDependencies", MANIFEST_PEER},
+};
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+int
+manifest_check_name(const char *name, const char *shown, struct err *e)
+{
+	size_t n = strlen(name);
+
+	if (n && (is_blank(name[0]) || is_blank(name[n - 1])))
+		return err_set(
+			e, ERR_CONFIG, 0, "%s: name \"%s\" has blanks around it", shown, name);
+	if (strchr(name, '#'))
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: name \"%s\" holds a \"#\", which separates project and task", shown,
+			name);
+	if (!strcmp(name, "//"))
+		return err_set(e, ERR_CONFIG, 0, "%s: name \"//\" means the root project", shown);
+	return 0;
+}
+
+/* npm itself reads past an empty list or null where an object of dependencies belongs. */
+static bool
+is_absent(const json_t *v)
+{
+	return !v || json_is_null(v) || (json_is_array(v) && !json_array_size(v));
+}
+
+static int
+read_deps(const struct json_doc *doc, struct arena *a, struct manifest *m, struct err *e)
+{
+	size_t max = 0;
+
+	for (size_t i = 0; i < array_len(buckets); i++)
+		max += json_object_size(json_object_get(doc->root, buckets[i].field));
+	m->deps = arena_array(a, max, struct manifest_dep);
+	for (size_t i = 0; i < array_len(buckets); i++) {
+		json_t *bucket = json_object_get(doc->root, buckets[i].field), *spec;
+		struct json_at at = {.doc = doc, .key = buckets[i].field};
+		const char *name;
+
+		if (is_absent(bucket))
+			continue;
+		if (!json_is_object(bucket))
+			return json_error(&at, e, "is not an object of package names and versions");
+		json_object_foreach(bucket, name, spec)
+		{
+			struct json_at here = {.doc = doc, .up = &at, .key = name};
+
+			if (!json_is_string(spec))
+				return json_error(&here, e, "is not a string");
+			m->deps[m->ndeps++] = (struct manifest_dep){
+				.bucket = buckets[i].bucket,
+				.name = arena_strdup(a, name),
+				.spec = arena_strdup(a, json_string_value(spec)),
+			};
+		}
+	}
+	return 0;
+}
+
+static int
+read_globs(const struct json_at *at, const json_t *list, struct arena *a, struct manifest *m,
+	struct err *e)
+{
+	const json_t *glob;
+	size_t i;
+
+	if (!json_is_array(list))
+		return json_error(at, e, "is not an array of strings");
+	m->workspaces = arena_array(a, json_array_size(list), const char *);
+	json_array_foreach(list, i, glob)
+	{
+		struct json_at here = {.doc = at->doc, .up = at, .index = i};
+
+		if (!json_is_string(glob))
+			return json_error(&here, e, "is not a string");
+		m->workspaces[m->nworkspaces++] = arena_strdup(a, json_string_value(glob));
+	}
+	return 0;
+}
+
+static int
+read_workspaces(const struct json_doc *doc, struct arena *a, struct manifest *m, struct err *e)
+{
+	json_t *v = json_object_get(doc->root, "workspaces"), *packages;
+	struct json_at at = {.doc = doc, .key = "workspaces"};
+	struct json_at inner = {.doc = doc, .up = &at, .key = "packages"};
+
+	if (!v)
+		return 0;
+	m->has_workspaces = true;
+	if (!json_is_object(v))
+		return read_globs(&at, v, a, m, e);
+	packages = json_object_get(v, "packages");
+	return packages ? read_globs(&inner, packages, a, m, e) : 0;
+}
+
+static size_t
+count_catalogs(json_t *holder)
+{
+	size_t n = json_object_size(json_object_get(holder, "catalog"));
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(json_object_get(holder, "catalogs"), key, v) n += json_object_size(v);
+	return n;
+}
+
+static void
+read_catalog(json_t *catalog, const char *label, struct arena *a, struct manifest *m)
+{
+	const char *name;
+	json_t *spec;
+
+	json_object_foreach(catalog, name, spec)
+	{
+		if (!json_is_string(spec))
+			continue; /* the package manager's to refuse */
+		m->catalogs[m->ncatalogs++] = (struct catalog_entry){
+			.catalog = label,
+			.name = arena_strdup(a, name),
+			.spec = arena_strdup(a, json_string_value(spec)),
+		};
+	}
+}
+
+/* bun: `catalog` and `catalogs` stand in the root manifest or in its `workspaces`. */
+static void
+read_catalogs(json_t *root, struct arena *a, struct manifest *m)
+{
+	json_t *holders[] = {root, json_object_get(root, "workspaces")};
+	size_t n = count_catalogs(holders[0]) + count_catalogs(holders[1]);
+
+	if (!n)
+		return;
+	m->catalogs = arena_array(a, n, struct catalog_entry);
+	for (size_t i = 0; i < array_len(holders); i++) {
+		const char *label;
+		json_t *v;
+
+		read_catalog(json_object_get(holders[i], "catalog"), "default", a, m);
+		json_object_foreach(json_object_get(holders[i], "catalogs"), label, v)
+			read_catalog(v, arena_strdup(a, label), a, m);
+	}
+}
+
+static int
+read_manifest(const struct json_doc *doc, struct arena *a, struct manifest *m, struct err *e)
+{
+	json_t *name, *version;
+	struct json_at at = {.doc = doc, .key = "name"};
+
+	if (!json_is_object(doc->root))
+		return err_set(e, ERR_CONFIG, 0, "%s: is not a JSON object", doc->file);
+	name = json_object_get(doc->root, "name");
+	if (name && !json_is_string(name))
+		return json_error(&at, e, "is not a string");
+	if (name && json_string_length(name)) {
+		m->name = arena_strdup(a, json_string_value(name));
+		if (manifest_check_name(m->name, doc->file, e) < 0)
+			return -1;
+	}
+	version = json_object_get(doc->root, "version");
+	if (json_is_string(version))
+		m->version = arena_strdup(a, json_string_value(version));
+	if (read_workspaces(doc, a, m, e) < 0)
+		return -1;
+	read_catalogs(doc->root, a, m);
+	return read_deps(doc, a, m, e);
+}
+
+/* Reads a small regular file in one go. False: it has to be read another way. */
+static bool
+read_small(int dirfd, const char *path, char *buf, size_t size, size_t *ret_len)
+{
+	cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, size);
+
+	if (n <= 0 || (size_t)n == size)
+		return false;
+	buf[n] = '\0';
+	*ret_len = (size_t)n;
+	return true;
+}
+
+int
+manifest_load(int dirfd, const char *path, const char *shown, struct arena *a, struct manifest *ret,
+	struct err *e)
+{
+	char buf[MANIFEST_SMALL];
+	struct manifest m = {0};
+	struct err mine = ERR_INIT;
+	struct json_doc doc;
+	size_t len;
+	int r;
+
+	if (read_small(dirfd, path, buf, sizeof(buf), &len) && manifest_scan(buf, len, a, &m)) {
+		if (m.name && manifest_check_name(m.name, shown, e) < 0)
+			return -1;
+		*ret = m;
+		return 1;
+	}
+	if (json_load(dirfd, path, shown, false, &doc, &mine) < 0) {
+		if (mine.kind == ERR_IO && mine.num == ENOENT)
+			return 0;
+		return err_set(e, mine.kind, 0, "%s", mine.text);
+	}
+	r = read_manifest(&doc, a, &m, e);
+	json_doc_release(&doc);
+	if (r < 0)
+		return -1;
+	*ret = m;
+	return 1;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+#include "workspace/workspace.h"
+#include "config/json.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/path.h"
+#include "workspace/edges.h"
+#include "workspace/manifest.h"
+#include "workspace/members.h"
+#include "workspace/pnpm.h"
+#include "workspace/root.h"
+#include <dirent.h>
+
+/* A project while it is being loaded; the manifest is needed until the edges are known. */
+struct loaded {
+	struct project p;
+	struct manifest manifest;
+	bool named; /* by its manifest or config, not by its directory */
+};
+
+struct loading {
+	struct workspace *w;
+	const struct root *root;
+	struct loaded **items;
+	size_t n, cap;
+	const char **notes;
+	size_t nnotes, notes_cap;
+};
+
+/* The files that make a directory a project. */
+struct marks {
+	bool manifest;
+	char configs[2][16]; /* the first two vx.config.*, by name */
+	size_t nconfigs;
+};
+
+static bool
+is_config_name(const char *name)
+{
+	static const char *const endings[] = {"json", "ts", "mts", "js", "mjs", "cts", "cjs"};
+	static const char stem[] = "vx.config.";
+
+	if (strncmp(name, stem, sizeof(stem) - 1))
+		return false;
+	for (size_t i = 0; i < array_len(endings); i++)
+		if (!strcmp(name + sizeof(stem) - 1, endings[i]))
+			return true;
+	return false;
+}
+
+static void
+mark(void *ctx, const char *name, unsigned char type)
+{
+	struct marks *m = ctx;
+
+	if (type == DT_DIR)
+		return;
+	if (!strcmp(name, "package.json"))
+		m->manifest = true;
+	if (!is_config_name(name))
+		return;
+	if (m->nconfigs < 2)
+		snprintf(m->configs[m->nconfigs], sizeof(m->configs[0]), "%s", name);
+	m->nconfigs++;
+}
+
+static const char *
+shown_path(struct loading *l, const char *dir, const char *name)
+{
+	return *dir ? arena_printf(&l->w->arena, "%s/%s", dir, name)
+		    : arena_strdup(&l->w->arena, name);
+}
+
+static const char *
+dir_shown(const char *dir)
+{
+	return *dir ? dir : "the workspace root";
+}
+
+static void
+note(struct loading *l, const char *text)
+{
+	GROW(l->notes, l->nnotes + 1, l->notes_cap);
+	l->notes[l->nnotes++] = text;
+}
+
+static int
+check_configs(const char *dir, struct marks *m, struct err *e)
+{
+	const char *slash = *dir ? "/" : "";
+
+	if (m->nconfigs > 1) {
+		bool swap = strcmp(m->configs[0], m->configs[1]) > 0;
+
+		return err_set(e, ERR_CONFIG, 0, "%s holds two configs, %s and %s: remove one",
+			dir_shown(dir), m->configs[swap], m->configs[!swap]);
+	}
+	if (m->nconfigs && strcmp(m->configs[0], "vx.config.json"))
+		return err_set(e, ERR_CONFIG, 0,
+			"%s%s%s: JavaScript and TypeScript configs are not in this vx yet: write "
+			"vx.config.json",
+			dir, slash, m->configs[0]);
+	return 0;
+}
+
+static int
+load_config(struct loading *l, int fd, struct project *p, struct err *e)
+{
+	struct json_doc doc;
+	int r;
+
+	p->config = shown_path(l, p->dir, "vx.config.json");
+	if (json_load(fd, "vx.config.json", p->config, true, &doc, e) < 0)
+		return -1;
+	r = projectdef_parse(&doc, p->dir, &l->w->arena, &p->def, e);
+	json_doc_release(&doc);
+	return r;
+}
+
+static int
+choose_name(struct loading *l, struct loaded *it, const char *manifest_shown, struct err *e)
+{
+	struct project *p = &it->p;
+	const char *from = p->config ? p->config : manifest_shown;
+
+	it->named = it->manifest.name || p->def.name;
+	if (it->manifest.name) {
+		p->name = it->manifest.name;
+		if (p->def.name && strcmp(p->def.name, p->name))
+			note(l, arena_printf(&l->w->arena,
+					"%s: \"name\": \"%s\" is not used: %s says \"%s\"",
+					p->config, p->def.name, manifest_shown, p->name));
+		return 0;
+	}
+	/* The root's directory is called as whoever cloned it wished: no name of the project. */
+	p->name = p->def.name ? p->def.name : p->is_root ? "//" : path_base(p->dir);
+	if (p->is_root && !p->def.name)
+		return 0;
+	if (manifest_check_name(p->name, from, e) < 0)
+		return p->def.name ? -1
+				   : err_wrap(e, "named by its directory; write \"name\" in its "
+						 "vx.config.json");
+	return 0;
+}
+
+static int
+load_project(struct loading *l, int fd, const char *dir, struct marks *m, struct err *e)
+{
+	struct arena *a = &l->w->arena;
+	struct loaded *it = arena_new(a, struct loaded);
+	const char *manifest_shown = shown_path(l, dir, "package.json");
+	int r;
+
+	if (check_configs(dir, m, e) < 0)
+		return -1;
+	it->p.dir = arena_strdup(a, dir);
+	it->p.is_root = !*dir;
+	if (m->manifest) {
+		r = manifest_load(fd, "package.json", manifest_shown, a, &it->manifest, e);
+		if (r < 0)
+			return -1;
+		it->p.has_manifest = r > 0;
+	}
+	if (m->nconfigs && load_config(l, fd, &it->p, e) < 0)
+		return -1;
+	if (!it->p.has_manifest && !it->p.config)
+		return 0;
+	if (choose_name(l, it, manifest_shown, e) < 0)
+		return -1;
+	GROW(l->items, l->n + 1, l->cap);
+	l->items[l->n++] = it;
+	htab_put(&l->w->by_dir, it->p.dir, &it->p);
+	return 0;
+}
+
+/* A glob may name what is not there, or a file: then there is no member. */
+static int
+open_failed(const char *member, struct err *e)
+{
+	if (errno == ENOENT || errno == ENOTDIR)
+		return 0;
+	return err_set(e, ERR_IO, errno, "open member %s", dir_shown(member));
+}
+
+/* A member that is reached through a link counts, under the path where it really is, if that is in
+ * the workspace. 1, 0: no project there, -1. */
+static int
+open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, struct err *e)
+{
+	cleanup_free char *path = path_join(l->root->path, member);
+	cleanup_free char *real = realpath(path, NULL);
+	cleanup_close int fd = -1;
+	struct marks m = {0};
+
+	if (!real)
+		return open_failed(member, e);
+	if (path_is_within(real, l->root->path)) {
+		const char *root = strcmp(l->root->path, "/") ? l->root->path : "";
+
+		*ret_dir = xstrdup(path_below(real, root));
+		*ret_fd = fs_open_beneath(l->root->fd, *ret_dir, O_RDONLY | O_DIRECTORY, 0);
+		return *ret_fd < 0 ? open_failed(member, e) : 1;
+	}
+	fd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || members_scan(fd, mark, &m) < 0 || (!m.manifest && !m.nconfigs))
+		return 0;
+	return err_set(e, ERR_CONFIG, 0, "%s: member \"%s\" (%s) is outside the workspace root %s",
+		l->root->source, member, real, l->root->path);
+}
+
+static int
+load_member(struct loading *l, const char *member, struct err *e)
+{
+	cleanup_close int fd = fs_open_beneath(l->root->fd, member, O_RDONLY | O_DIRECTORY, 0);
+	cleanup_free char *real = NULL;
+	const char *dir = member;
+	struct marks m = {0};
+
+	if (fd < 0 && errno == ELOOP) {
+		int r = open_linked(l, member, &real, &fd, e);
+
+		if (r <= 0)
+			return r;
+		dir = real;
+	}
+	if (fd < 0)
+		return open_failed(member, e);
+	if (htab_get(&l->w->by_dir, dir))
+		return 0;
+	if (members_scan(fd, mark, &m) < 0)
+		return err_set(e, ERR_IO, errno, "list %s", dir_shown(dir));
+	if (!m.manifest && !m.nconfigs)
+		return 0;
+	return load_project(l, fd, dir, &m, e);
+}
+
+static int
+load_members(struct loading *l, struct err *e)
+{
+	cleanup_strvec struct strvec dirs = STRVEC_INIT;
+	struct members members;
+	int r;
+
+	if (load_member(l, "", e) < 0)
+		return -1;
+	if (!l->root->source)
+		return 0;
+	if (members_parse(&l->root->members, l->root->source, l->root->path, &l->w->arena, &members,
+		    e) < 0)
+		return -1;
+	r = members_expand(&members, l->root->fd, &dirs, e);
+	members_release(&members);
+	for (size_t i = 0; i < dirs.n && !r; i++)
+		r = load_member(l, dirs.v[i], e);
+	return r;
+}
+
+static int
+compare_name(const void *a, const void *b)
+{
+	const struct loaded *x = *(struct loaded *const *)a, *y = *(struct loaded *const *)b;
+	int c = strcmp(x->p.name, y->p.name);
+
+	return c ? c : strcmp(x->p.dir, y->p.dir);
+}
+
+/* Two of one name: the one that was named by its directory is the one to be given a name. */
+static int
+refuse_twins(const struct loaded *a, const struct loaded *b, struct err *e)
+{
+	const struct loaded *change = a->named && !b->named ? b : !a->named ? a : b;
+	const char *dir = change->p.dir, *slash = *dir ? "/" : "";
+	const char *file = change->manifest.name ? "package.json" : "vx.config.json";
+
+	return err_set(e, ERR_CONFIG, 0,
+		"two projects are called \"%s\": %s and %s; write \"name\": \"another-name\" in "
+		"%s%s%s",
+		a->p.name, dir_shown(a->p.dir), dir_shown(b->p.dir), dir, slash, file);
+}
+
+static int
+index_names(struct loading *l, struct err *e)
+{
+	struct workspace *w = l->w;
+
+	if (l->n)
+		qsort(l->items, l->n, sizeof(struct loaded *), compare_name);
+	w->projects = arena_array(&w->arena, l->n, struct project *);
+	w->nprojects = l->n;
+	for (size_t i = 0; i < l->n; i++) {
+		if (i && !strcmp(l->items[i]->p.name, l->items[i - 1]->p.name))
+			return refuse_twins(l->items[i - 1], l->items[i], e);
+		w->projects[i] = &l->items[i]->p;
+		w->projects[i]->index = i;
+		htab_put(&w->by_name, w->projects[i]->name, w->projects[i]);
+	}
+	return 0;
+}
+
+int
+workspace_compare_paths(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	if (!*a || !*b)
+		return *a ? 1 : *b ? -1 : 0;
+	if (*a == '/' || *b == '/')
+		return *a == '/' ? -1 : 1;
+	return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+}
+
+static int
+compare_dir(const void *a, const void *b)
+{
+	return workspace_compare_paths(
+		(*(struct project *const *)a)->dir, (*(struct project *const *)b)->dir);
+}
+
+static void
+link_nested(struct workspace *w)
+{
+	cleanup_free struct project **sorted = xcalloc(w->nprojects, sizeof(struct project *));
+	cleanup_free size_t *outer = xcalloc(w->nprojects, sizeof(*outer));
+	size_t top = 0, n = w->nprojects;
+
+	memcpy(sorted, w->projects, n * sizeof(struct project *));
+	qsort(sorted, n, sizeof(struct project *), compare_dir);
+	/* `outer` is the chain of projects around the current one, by index in sorted. */
+	for (size_t pass = 0; pass < 2; pass++) {
+		top = 0;
+		for (size_t i = 0; i < n; i++) {
+			struct project *holder;
+
+			while (top && !path_is_within(sorted[i]->dir, sorted[outer[top - 1]]->dir))
+				top--;
+			if (top) {
+				holder = sorted[outer[top - 1]];
+				if (pass)
+					holder->nested[holder->nnested] = sorted[i];
+				holder->nnested++;
+			}
+			outer[top++] = i;
+		}
+		for (size_t i = 0; i < n && !pass; i++) {
+			sorted[i]->nested =
+				arena_array(&w->arena, sorted[i]->nnested, struct project *);
+			sorted[i]->nnested = 0;
+		}
+	}
+}
+
+static int
+link_edges(struct loading *l, struct err *e)
+{
+	struct workspace *w = l->w;
+	cleanup_free const struct manifest **manifests = xcalloc(l->n, sizeof(*manifests));
+	cleanup_free struct catalog_entry *catalogs = NULL;
+	const struct manifest *root = NULL;
+	struct pnpm pnpm = {0};
+	size_t n;
+
+	for (size_t i = 0; i < l->n; i++) {
+		manifests[i] = &l->items[i]->manifest;
+		if (l->items[i]->p.is_root)
+			root = manifests[i];
+	}
+	if (pnpm_load(l->root->fd, "pnpm-workspace.yaml", &w->arena, &pnpm, e) < 0)
+		return -1;
+	n = pnpm.ncatalogs + (root ? root->ncatalogs : 0);
+	catalogs = xcalloc(n, sizeof(*catalogs));
+	for (size_t i = 0; i < n; i++)
+		catalogs[i] =
+			i < pnpm.ncatalogs ? pnpm.catalogs[i] : root->catalogs[i - pnpm.ncatalogs];
+	return edges_link(w,
+		&(struct edge_sources){
+			.manifests = manifests, .catalogs = catalogs, .ncatalogs = n},
+		e);
+}
+
+static int
+load(struct loading *l, struct err *e)
+{
+	struct workspace *w = l->w;
+
+	if (settings_load(l->root->fd, &w->arena, &w->settings, e) < 0)
+		return -1;
+	if (load_members(l, e) < 0 || index_names(l, e) < 0)
+		return -1;
+	link_nested(w);
+	if (link_edges(l, e) < 0)
+		return -1;
+	w->notes = arena_array(&w->arena, l->nnotes, const char *);
+	for (size_t i = 0; i < l->nnotes; i++)
+		w->notes[w->nnotes++] = l->notes[i];
+	return 0;
+}
+
+int
+workspace_load(const struct root *root, struct workspace *ret, struct err *e)
+{
+	struct workspace w = {.rootfd = root->fd};
+	struct loading l = {.w = &w, .root = root};
+	int r;
+
+	arena_init(&w.arena);
+	htab_init(&w.by_name);
+	htab_init(&w.by_dir);
+	settings_init(&w.settings);
+	w.path = arena_strdup(&w.arena, root->path);
+	r = load(&l, e);
+	free(l.items);
+	free(l.notes);
+	if (r < 0) {
+		workspace_release(&w);
+		return -1;
+	}
+	*ret = w;
+	return 0;
+}
+
+void
+workspace_release(struct workspace *w)
+{
+	htab_release(&w->by_name);
+	htab_release(&w->by_dir);
+	arena_release(&w->arena);
+	*w = (struct workspace){.rootfd = -1};
+}
+
+struct project *
+workspace_project_at(const struct workspace *w, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	for (;;) {
+		struct project *p = htab_getn(&w->by_dir, dir, n);
+
+		if (p || !n)
+			return p;
+		while (n && dir[n - 1] != '/')
+			n--;
+		if (n)
+			n--;
+	}
+}
+
+struct project *
+workspace_project(const struct workspace *w, const char *name)
+{
+	if (!strcmp(name, "//"))
+		return htab_get(&w->by_dir, "");
+	return htab_get(&w->by_name, name);
+}
+
+struct taskdef *
+project_task(const struct project *p, const char *task)
+{
+	for (size_t i = 0; i < p->def.ntasks; i++)
+		if (!strcmp(p->def.tasks[i].name, task))
+			return &p->def.tasks[i];
+	return NULL;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/ws.h"
+#include "util/arena.h"
+#include "workspace/manifest.h"
+#include "workspace/pnpm.h"
+
+static struct arena arena;
+
+static int
+load(const char *text, struct manifest *ret, struct err *e)
+{
+	ws_write("package.json", text);
+	err_clear(e);
+	return manifest_load(ws_fd, "package.json", "a/package.json", &arena, ret, e);
+}
+
+/* Whether the quick way understands it. Where it does, the parser must see the same: padded beyond
+ * what is read in one go, the same text takes the other way. */
+static void
+scans(const char *text, bool want)
+{
+	static char padded[32768];
+	size_t n = strlen(text);
+	struct manifest quick = {0}, slow = {0};
+	struct err e = ERR_INIT;
+	bool same;
+
+	for (size_t i = 0; i < sizeof(padded) - 1; i++)
+		padded[i] = i < n ? (char)(text[i] == '\'' ? '"' : text[i]) : ' ';
+	ws_write("package.json", padded);
+	padded[n] = '\0';
+	ok(manifest_scan(padded, n, &arena, &quick) == want, "%s %s", text,
+		want ? "is understood" : "is left to the parser");
+	if (!want)
+		return;
+	same = manifest_load(ws_fd, "package.json", "package.json", &arena, &slow, &e) == 1 &&
+	       !strcmp(quick.name ? quick.name : "", slow.name ? slow.name : "") &&
+	       !strcmp(quick.version ? quick.version : "", slow.version ? slow.version : "") &&
+	       quick.ndeps == slow.ndeps;
+	for (size_t i = 0; same && i < quick.ndeps; i++) {
+		size_t j = 0; /* the parser goes by bucket, the quick way as they stand */
+
+		while (j < slow.ndeps && (quick.deps[i].bucket != slow.deps[j].bucket ||
+						 strcmp(quick.deps[i].name, slow.deps[j].name) ||
+						 strcmp(quick.deps[i].spec, slow.deps[j].spec)))
+			j++;
+		same = j < slow.ndeps;
+	}
+	if (!ok(same, "and the parser sees the same"))
+		diag("%s", e.text);
+}
+
+static void
+test_scan(void)
+{
+	scans("{}", true);
+	scans(" { 'name' : 'a' , 'version':'1.0.0' }\n", true);
+	scans("{'peerDependencies': {'x': '*'}, 'dependencies': {'y': '1', 'z': ''}, 'name': 'n', "
+	      "'devDependencies': {}}",
+		true);
+	scans("{'scripts': {'a': 'echo \\\\ \\n \\/', 'b': [1, -2.5, 0, true, false, null, {}, "
+	      "[], [[{'k': [{}]}]]]}, 'private': true}",
+		true);
+	scans("", false);
+	scans("[]", false);
+	scans("{} x", false);
+	scans("{'name': 'a',}", false);
+	scans("{'name': 'a' 'b': 1}", false);
+	scans("{'a': [1,]}", false);
+	scans("{'a': {'b'}}", false);
+	scans("{'a': {'b': 1,}}", false);
+	scans("{'a': [1}}", false);
+	scans("{'a': 01}", false);
+	scans("{'a': 1.}", false);
+	scans("{'a': 1e400}", false);
+	scans("{'a': 99999999999999999999}", false);
+	scans("{'a': truth}", false);
+	scans("{'a': 'x\ty'}", false);
+	scans("{'a': '\\x'}", false);
+	scans("{'a': '\\u0041'}", false);
+	scans("{'a': '\xc3\xa9'}", false);
+	scans("{'a': 'x", false);
+	scans("{'a': [[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]}", false);
+	scans("{'name': ''}", false);
+	scans("{'name': 'a', 'name': 'b'}", false);
+	scans("{'workspaces': []}", false);
+	scans("{'dependencies': []}", false);
+	scans("{'dependencies': {'a': 1}}", false);
+	scans("// c\n{}", false);
+}
+
+static void
+refused(const char *text, const char *why)
+{
+	struct err e = ERR_INIT;
+	struct manifest m;
+
+	ok_int(load(text, &m, &e), -1, text);
+	ok_err(&e, why, why);
+	ok_err(&e, "a/package.json", "and the file is named");
+	ok_int(e.kind, ERR_CONFIG, "as an error of the file");
+}
+
+static void
+test_reading(void)
+{
+	struct err e = ERR_INIT;
+	struct manifest m;
+
+	ok_int(manifest_load(ws_fd, "none.json", "none.json", &arena, &m, &e), 0,
+		"no file is no error");
+	ok_int(load("{'name': '@s/a', 'version': '1.2.3', 'dependencies': {'b': '^1'}, "
+		    "'devDependencies': {'c': '*'}, 'peerDependencies': {'d': ''}, "
+		    "'optionalDependencies': [], 'workspaces': ['x/*', '!x/y']}",
+		       &m, &e),
+		1, "a manifest is read");
+	ok_str(m.name, "@s/a", "its name");
+	ok_str(m.version, "1.2.3", "its version");
+	ok_int((long long)m.ndeps, 3, "all buckets");
+	ok_str(m.deps[0].spec, "^1", "what is asked for");
+	ok_int(m.deps[2].bucket, MANIFEST_PEER, "the bucket is kept");
+	ok_int((long long)m.nworkspaces, 2, "member globs");
+	ok(m.has_workspaces, "it declares members");
+
+	ok_int(load("{'workspaces': {'packages': ['p/*'], 'catalog': {'react': '^18'}}, "
+		    "'catalogs': {'old': {'react': '^17'}}}",
+		       &m, &e),
+		1, "workspaces as an object");
+	ok_str(m.workspaces[0], "p/*", "the globs inside");
+	ok_int((long long)m.ncatalogs, 2, "catalogs");
+	ok(!m.name, "no name");
+	ok_int(load("{'name': ''}", &m, &e), 1, "an empty name");
+	ok(!m.name, "is none");
+}
+
+static void
+test_refusals(void)
+{
+	refused("[]", "is not a JSON object");
+	refused("{'name': 7}", "name: is not a string");
+	refused("{'name': ' a'}", "blanks around it");
+	refused("{'name': 'a#b'}", "separates project and task");
+	refused("{'name': '//'}", "root project");
+	refused("{'workspaces': 'x'}", "workspaces: is not an array of strings");
+	refused("{'workspaces': ['x', 1]}", "workspaces");
+	refused("{'workspaces': {'packages': 'x'}}",
+		"workspaces.packages: is not an array of strings");
+	refused("{'dependencies': ['x']}", "dependencies: is not an object");
+	refused("{'dependencies': {'x': 1}}", "is not a string");
+	refused("{'name': }", "");
+}
+
+static void
+pnpm_refused(const char *text, const char *why)
+{
+	struct err e = ERR_INIT;
+	struct pnpm p;
+
+	ws_write("pnpm-workspace.yaml", text);
+	ok_int(pnpm_load(ws_fd, "pnpm-workspace.yaml", &arena, &p, &e), -1, text);
+	ok_err(&e, why, why);
+	ok_err(&e, "pnpm-workspace.yaml", "and the file is named");
+}
+
+static void
+test_pnpm(void)
+{
+	struct err e = ERR_INIT;
+	struct pnpm p = {0};
+
+	ok_int(pnpm_load(ws_fd, "pnpm-workspace.yaml", &arena, &p, &e), 0, "no pnpm file");
+	ws_write("pnpm-workspace.yaml",
+		"# members\npackages:\n  - packages/*\n  - '!packages/old'\n"
+		"catalog:\n  react: ^18.0.0\ncatalogs:\n  next:\n    react: ^19.0.0\n");
+	ok_int(pnpm_load(ws_fd, "pnpm-workspace.yaml", &arena, &p, &e), 1, "a pnpm file");
+	ok_int((long long)p.npackages, 2, "its globs");
+	ok_str(p.packages[1], "!packages/old", "with their negations");
+	ok_int((long long)p.ncatalogs, 2, "its catalogs");
+	ok_str(p.catalogs[1].catalog, "next", "by name");
+	ws_write("pnpm-workspace.yaml", "onlyBuiltDependencies: [x]\npackages:\n");
+	ok_int(pnpm_load(ws_fd, "pnpm-workspace.yaml", &arena, &p, &e), 1, "settings alone");
+	ok_int((long long)p.npackages, 0, "declare no members");
+	ws_write("pnpm-workspace.yaml", "");
+	ok_int(pnpm_load(ws_fd, "pnpm-workspace.yaml", &arena, &p, &e), 1, "an empty file too");
+	pnpm_refused("- packages/*\n", "is not a mapping");
+	pnpm_refused("packages\n", "is not a mapping");
+	pnpm_refused("packages: x\n", "1:11: packages: is not an array of strings");
+	pnpm_refused("packages: [1]\n", "not a string");
+	pnpm_refused("packages:\n  -\n", "not a string");
+	pnpm_refused("packages: [a\n", "pnpm-workspace.yaml:2:1");
+}
+
+int
+main(void)
+{
+	arena_init(&arena);
+	ws_begin();
+	test_reading();
+	test_refusals();
+	test_scan();
+	test_pnpm();
+	ws_end();
+	arena_release(&arena);
+	return tap_done();
+}

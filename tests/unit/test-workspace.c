@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/ws.h"
+#include "util/strbuf.h"
+#include "workspace/root.h"
+#include "workspace/workspace.h"
+
+static int
+load(const char *from, struct root *root, struct workspace *w, struct err *e)
+{
+	char *start = path_join(ws_path, from);
+	int r = root_find(start, root, e);
+
+	free(start);
+	if (r < 0)
+		return -1;
+	r = workspace_load(root, w, e);
+	if (r < 0)
+		root_release(root);
+	return r;
+}
+
+static void
+refused(const char *from, const char *why)
+{
+	struct err e = ERR_INIT;
+	struct root root;
+	struct workspace w;
+
+	ok_int(load(from, &root, &w, &e), -1, from);
+	ok_err(&e, why, why);
+}
+
+/* "a b c" */
+static void
+names_are(struct project *const *p, size_t n, const char *want, const char *name)
+{
+	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(&sb, "%s%s", i ? " " : "", p[i]->name);
+	ok_str(sb.buf, want, name);
+}
+
+static void
+deps_are(const struct workspace *w, const char *project, const char *deps, const char *reach)
+{
+	const struct project *p = workspace_project(w, project);
+
+	names_are(p->deps, p->ndeps, deps, project);
+	if (reach)
+		names_are(p->reach, p->nreach, reach, "and it reaches");
+}
+
+static void
+test_members(void)
+{
+	struct err e = ERR_INIT;
+	struct root root;
+	struct workspace w;
+
+	ws_write("m/package.json", "{'workspaces': ['packages/*', './libs/**', '!packages/old']}");
+	ws_write("m/packages/a/package.json", "{'name': '@s/a'}");
+	ws_write("m/packages/b/package.json", "{'private': true}");
+	ws_write("m/packages/old/package.json", "{'name': 'old'}");
+	ws_write("m/packages/none/readme", "");
+	ws_write("m/packages/file", "");
+	ws_write("m/packages/c/vx.config.json",
+		"{'name': 'see', // a comment\n 'tasks': {'t': {'exec': {'command': 'true'}}}}");
+	ws_write("m/packages/node_modules/x/package.json", "{'name': 'x'}");
+	ws_write("m/libs/deep/er/package.json", "{'name': 'er'}");
+	ws_write("m/libs/deep/package.json", "{'name': 'deep'}");
+	ws_write("m/libs/node_modules/y/package.json", "{'name': 'y'}");
+	ws_write("m/vendor/linked/package.json", "{'name': 'linked'}");
+	ws_link("m/packages/l", "../vendor/linked");
+	ws_link("m/packages/again", "a");
+	ws_link("m/packages/dangling", "nowhere");
+	ws_link("m/libs/loop", "..");
+	if (load("m/packages/a", &root, &w, &e) < 0)
+		bug("%s", e.text);
+	names_are(w.projects, w.nprojects, "// @s/a b deep er linked see",
+		"members: named by manifest, config or directory, sorted, each once");
+	ok_str(workspace_project(&w, "linked")->dir, "vendor/linked",
+		"a member reached through a link lies where it really is");
+	ok(workspace_project(&w, "//")->is_root, "the root has its own name");
+	ok(!workspace_project(&w, "m"), "and not that of the directory that it was cloned to");
+	ok_str(workspace_project(&w, "see")->config, "packages/c/vx.config.json", "its config");
+	ok(!workspace_project(&w, "see")->has_manifest, "without a manifest");
+	ok(project_task(workspace_project(&w, "see"), "t") &&
+			!project_task(workspace_project(&w, "see"), "u"),
+		"tasks are found by name");
+	ok_str(workspace_project_at(&w, "packages/a/src/x")->name, "@s/a", "the project of a path");
+	ok_str(workspace_project_at(&w, "packages/ab")->name, "//", "is found by component");
+	ok_str(workspace_project_at(&w, "libs/deep/er/x")->name, "er", "the deepest");
+	names_are(workspace_project(&w, "//")->nested, workspace_project(&w, "//")->nnested,
+		"deep @s/a b see linked",
+		"the root's nested projects: the outermost, by directory");
+	names_are(workspace_project(&w, "deep")->nested, workspace_project(&w, "deep")->nnested,
+		"er", "nested in nested");
+	ok_int((long long)w.nnotes, 0, "nothing to say");
+	workspace_release(&w);
+	root_release(&root);
+}
+
+static void
+test_notes(void)
+{
+	struct err e = ERR_INIT;
+	struct root root;
+	struct workspace w;
+
+	ws_write("note/package.json", "{'name': 'one'}");
+	ws_write("note/vx.config.json", "{'name': 'two'}");
+	if (load("note", &root, &w, &e) < 0)
+		bug("%s", e.text);
+	names_are(w.projects, w.nprojects, "one", "the manifest's name is the one");
+	ok_int((long long)w.nnotes, 1, "a name that is not used is said");
+	workspace_release(&w);
+	root_release(&root);
+}
+
+static void
+test_refusals(void)
+{
+	ws_write("twins/vx.workspace.json", "{'projects': ['p/*', 'q/*']}");
+	ws_write("twins/p/x/package.json", "{'name': 'x'}");
+	ws_write("twins/q/x/vx.config.json", "{}");
+	refused("twins", "two projects are called \"x\": p/x and q/x");
+	refused("twins", "write \"name\": \"another-name\" in q/x/vx.config.json");
+
+	ws_write("two/vx.config.json", "{}");
+	ws_write("two/vx.config.mjs", "");
+	refused("two", "holds two configs, vx.config.json and vx.config.mjs");
+	ws_write("script/package.json", "{'workspaces': ['p/*']}");
+	ws_write("script/p/a/vx.config.ts", "");
+	refused("script",
+		"p/a/vx.config.ts: JavaScript and TypeScript configs are not in this vx yet");
+
+	ws_write("out/package.json", "{'workspaces': ['p/*']}");
+	ws_write("elsewhere/package.json", "{}");
+	ws_link("out/p/a", "../../elsewhere");
+	refused("out", "elsewhere) is outside the workspace root");
+	ws_remove("elsewhere/package.json");
+	{
+		struct err e = ERR_INIT;
+		struct root root;
+		struct workspace w;
+
+		ok_int(load("out", &root, &w, &e), 0, "a link to what is no project is no member");
+		workspace_release(&w);
+		root_release(&root);
+	}
+
+	ws_write("bad/package.json", "{'workspaces': ['p/*']}");
+	ws_write("bad/p/a/package.json", "{'name': 'a#b'}");
+	refused("bad", "p/a/package.json: name \"a#b\"");
+	ws_write("bad/p/a/package.json", "{'name': 'a'");
+	refused("bad", "p/a/package.json:1:");
+	ws_write("bad/p/a/package.json", "{'name': 'a'}");
+	ws_write("bad/p/a/vx.config.json", "{'dependencies': ['reactt'], 'nme': 1}");
+	refused("bad", "p/a/vx.config.json:1:");
+	ws_write("bad/p/a/vx.config.json", "{'dependencies': ['reac']}");
+	ws_write("bad/p/b/package.json", "{'name': 'react'}");
+	refused("bad", "there is no project \"reac\"; did you mean \"react\"?");
+	ws_write("hash/vx.workspace.json", "{'projects': ['p/*']}");
+	ws_write("hash/p/a#b/vx.config.json", "{}");
+	refused("hash", "named by its directory");
+}
+
+/* Every form of spec/config.md §1, package graph. */
+static void
+test_edges(void)
+{
+	struct err e = ERR_INIT;
+	struct root root;
+	struct workspace w;
+
+	ws_write("e/pnpm-workspace.yaml",
+		"packages: [p/*]\ncatalog:\n  lib: ^1.0.0\n  old: ^9.0.0\n"
+		"catalogs:\n  next:\n    lib: ^2.0.0\n");
+	ws_write("e/p/lib/package.json", "{'name': 'lib', 'version': '1.2.3'}");
+	ws_write("e/p/old/package.json", "{'name': 'old', 'version': '1.0.0'}");
+	ws_write("e/p/bare/package.json", "{'name': 'bare'}");
+	ws_write("e/p/pre/package.json", "{'name': 'pre', 'version': '1.0.0-rc.1'}");
+	ws_write("e/p/ws/package.json",
+		"{'name': 'ws', 'dependencies': {'lib': 'workspace:*', 'bare': 'workspace:^', "
+		"'old': 'workspace:^2.0.0', 'pre': 'workspace:'}}");
+	ws_write("e/p/alias/package.json",
+		"{'name': 'alias', 'dependencies': {'x': 'workspace:lib@*', 'y': 'npm:old@^1', "
+		"'z': 'npm:pre@^2'}}");
+	ws_write("e/p/paths/package.json",
+		"{'name': 'paths', 'dependencies': {'a': 'file:../lib', 'b': 'link:../old', "
+		"'c': 'portal:../none', 'd': '../bare', 'e': 'file:./x.tgz', "
+		"'f': 'workspace:p/pre'}}");
+	ws_write("e/p/plain/package.json",
+		"{'name': 'plain', 'dependencies': {'lib': '^1.0.0', 'old': '^2', 'bare': '*', "
+		"'pre': '^1.0.0', 'plain': '*'}}");
+	ws_write("e/p/tags/package.json",
+		"{'name': 'tags', 'dependencies': {'lib': 'latest', 'old': 'git+https://x/y.git', "
+		"'bare': '^1'}}");
+	ws_write("e/p/cat/package.json",
+		"{'name': 'cat', 'dependencies': {'lib': 'catalog:', 'old': 'catalog:', "
+		"'bare': 'catalog:unknown'}}");
+	ws_write("e/p/cat2/package.json",
+		"{'name': 'cat2', 'devDependencies': {'lib': 'catalog:next'}}");
+	ws_write("e/p/opt/package.json", "{'name': 'opt', 'dependencies': {'lib': '*'}, "
+					 "'optionalDependencies': {'lib': '^9'}, "
+					 "'devDependencies': {'old': '*'}}");
+	ws_write("e/p/peer/package.json",
+		"{'name': 'peer', 'peerDependencies': {'lib': '^99', 'old': '*', 'none': '*'}, "
+		"'devDependencies': {'old': '^99'}}");
+	ws_write("e/p/ring1/package.json", "{'name': 'ring1', 'dependencies': {'ring2': '*'}}");
+	ws_write("e/p/ring2/package.json",
+		"{'name': 'ring2', 'peerDependencies': {'ring1': '*', 'lib': '*'}}");
+	ws_write("e/p/conf/vx.config.json", "{'dependencies': ['lib', 'conf'], 'tasks': {'t': "
+					    "{'dependsOn': ['old#x', 'gone#y', "
+					    "'conf#z']}}}");
+	if (load("e", &root, &w, &e) < 0)
+		bug("%s", e.text);
+	deps_are(&w, "ws", "bare lib pre", NULL);
+	deps_are(&w, "alias", "lib old", NULL);
+	deps_are(&w, "paths", "bare lib old pre", NULL);
+	deps_are(&w, "plain", "bare lib", NULL);
+	deps_are(&w, "tags", "", NULL);
+	deps_are(&w, "cat", "bare lib", NULL);
+	deps_are(&w, "cat2", "", NULL);
+	deps_are(&w, "opt", "old", NULL);
+	deps_are(&w, "peer", "lib", "lib");
+	deps_are(&w, "ring1", "ring2", "ring2");
+	deps_are(&w, "ring2", "lib", "lib ring1");
+	deps_are(&w, "conf", "lib old", "lib old");
+	workspace_release(&w);
+	root_release(&root);
+
+	ws_write("bun/package.json",
+		"{'workspaces': {'packages': ['p/*'], 'catalog': {'lib': '^2'}}}");
+	ws_write("bun/p/lib/package.json", "{'name': 'lib', 'version': '1.0.0'}");
+	ws_write("bun/p/a/package.json", "{'name': 'a', 'dependencies': {'lib': 'catalog:'}}");
+	if (load("bun", &root, &w, &e) < 0)
+		bug("%s", e.text);
+	deps_are(&w, "a", "", NULL);
+	workspace_release(&w);
+	root_release(&root);
+}
+
+int
+main(void)
+{
+	ws_begin();
+	test_members();
+	test_notes();
+	test_refusals();
+	test_edges();
+	ws_end();
+	return tap_done();
+}
