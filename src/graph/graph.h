@@ -23,7 +23,7 @@ struct node {
 	size_t ndependents;
 	bool requested;
 	uint32_t priority; /* number of transitive dependents (order.c) */
-	size_t index;	   /* in graph.nodes */
+	size_t index;      /* in graph.nodes */
 };
 static inline bool node_is_group(const struct node *n);
 
@@ -35,7 +35,8 @@ struct graph {
 };
 
 /* Links `requested` (each a project and one of its tasks) and what they need. Errors name the task,
- * the config's place, the dependsOn entry, and the nearest name. Iterative: 50,000-deep chains work. */
+ * the config's place, the dependsOn entry, and the nearest name. Iterative: 50,000-deep chains
+ * work. */
 struct request {
 	struct project *project;
 	struct taskdef *def;
@@ -49,6 +50,10 @@ struct node *graph_node(const struct graph *g, const char *id);
  * with rules.upfrontKeys cached tasks whose inputs can match another task's outputs; names both
  * tasks and the exclusion to add. */
 int graph_check_outputs(const struct workspace *w, const struct graph *g, struct err *e);
+
+/* Whether a pattern of task or project names, in which `*` is any run of characters ('/' included),
+ * means this name. */
+bool graph_name_matches(const char *pattern, const char *name);
 
 #include "config/taskdef.h"
 static inline bool

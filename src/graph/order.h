@@ -15,8 +15,8 @@ struct node;
  * an error with its path: "a#x -> b#y -> a#x". */
 int order_sort(struct graph *g, struct err *e);
 
-/* Number of transitive dependents, by packed bitsets in one reverse sweep (spec/execution §3). After
- * order_sort. */
+/* Number of transitive dependents, by packed bitsets in one reverse sweep (spec/execution §3).
+ * After order_sort. */
 void order_priorities(struct graph *g);
 
 /* A max-heap on (priority desc, order of push asc). */

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who writes what: no path may have two owners, and no key may wait for what another task has yet
+ * to write. Outputs are found by the literal head of their globs: what overlaps has one head above,
+ * or equal to, the other, so that a task is compared with its neighbours and not with all.
+ */
+#include "graph/graph.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include "workspace/workspace.h"
+
+/* One alternative of an output glob. */
+struct claim {
+	const struct node *node;
+	const struct glob *glob;
+	const char *head;
+	size_t next; /* the next claim of the same head, + 1; 0: none */
+};
+
+struct claims {
+	struct claim *v; /* sorted by head, by workspace_compare_paths */
+	size_t n, cap;
+	struct htab by_head; /* to the first one's index + 1 */
+};
+
+static int
+compare_head(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+	int c = workspace_compare_paths(x->head, y->head);
+
+	return c ? c : x->node->index < y->node->index ? -1 : x->node->index > y->node->index;
+}
+
+static void
+collect(struct claims *c, const struct graph *g)
+{
+	htab_init(&c->by_head);
+	for (size_t i = 0; i < g->n; i++) {
+		const struct cachedef *cache = g->nodes[i]->def->cache;
+
+		for (size_t j = 0; cache && j < cache->outputs.npos; j++) {
+			const struct glob *glob = cache->outputs.pos[j];
+
+			for (size_t k = 0; k < glob_nalternatives(glob); k++) {
+				GROW(c->v, c->n + 1, c->cap);
+				c->v[c->n++] = (struct claim){.node = g->nodes[i],
+					.glob = glob,
+					.head = glob_literal_head(glob, k)};
+			}
+		}
+	}
+	if (c->n)
+		qsort(c->v, c->n, sizeof(*c->v), compare_head);
+	for (size_t i = c->n; i-- > 0;) {
+		uintptr_t old =
+			(uintptr_t)htab_put(&c->by_head, c->v[i].head, (void *)(uintptr_t)(i + 1));
+
+		c->v[i].next = old;
+	}
+}
+
+/* The first claim whose head lies strictly below `dir`, in sorted order. */
+static size_t
+first_below(const struct claims *c, const char *dir)
+{
+	size_t lo = 0, hi = c->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (workspace_compare_paths(c->v[mid].head, dir) <= 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool
+is_subtree(const struct glob *g, size_t alternative)
+{
+	return !glob_alternative_is_literal(g, alternative) &&
+	       glob_matches_all_below(g, glob_literal_head(g, alternative));
+}
+
+/* Whether "!" entries may leave nothing of what `other` selects: then no overlap is proven. */
+static bool
+may_be_taken_back(const struct globset *set, const struct glob *other)
+{
+	for (size_t k = 0; k < glob_nalternatives(other); k++) {
+		const char *head = glob_literal_head(other, k);
+		bool subtree = is_subtree(other, k);
+
+		if (globset_excludes(set, head))
+			return true;
+		for (size_t i = 0; i < set->nneg; i++)
+			if (subtree ? glob_matches_all_below(set->neg[i], head)
+				    : !glob_alternative_is_literal(other, k) &&
+						glob_may_match_below(set->neg[i], head))
+				return true;
+	}
+	return false;
+}
+
+static int
+refuse_overlap(const struct claim *a, const struct claim *b, struct err *e)
+{
+	const char *x = glob_text(a->glob), *y = glob_text(b->glob);
+
+	if (!strcmp(x, y))
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: task %s: cache.outputs.files \"%s\" is also an output of %s (%s): a "
+			"path has one owner; let one of them write elsewhere",
+			b->node->def->place, b->node->id, y, a->node->id, a->node->def->place);
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: task %s: cache.outputs.files \"%s\" overlaps the output \"%s\" of %s (%s): a "
+		"path has one owner; add \"!%s\" to the outputs of %s, or let it write elsewhere",
+		b->node->def->place, b->node->id, y, x, a->node->id, a->node->def->place, y,
+		a->node->id);
+}
+
+/* Only tasks of one project can meet: an output glob cannot leave its project, and a nested project
+ * is a boundary. */
+static bool
+claims_collide(const struct claim *a, const struct claim *b)
+{
+	return a->node != b->node && a->node->project == b->node->project &&
+	       glob_surely_overlap(a->glob, b->glob) &&
+	       !may_be_taken_back(&a->node->def->cache->outputs, b->glob) &&
+	       !may_be_taken_back(&b->node->def->cache->outputs, a->glob);
+}
+
+static int
+check_exclusive(const struct claims *c, struct err *e)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		const struct claim *mine = &c->v[i];
+		size_t len = strlen(mine->head);
+
+		for (size_t j = mine->next; j; j = c->v[j - 1].next)
+			if (claims_collide(mine, &c->v[j - 1]))
+				return refuse_overlap(mine, &c->v[j - 1], e);
+		while (len) {
+			uintptr_t first;
+
+			while (len && mine->head[len - 1] != '/')
+				len--;
+			len -= len > 0;
+			first = (uintptr_t)htab_getn(&c->by_head, mine->head, len);
+			for (size_t j = first; j; j = c->v[j - 1].next)
+				if (claims_collide(&c->v[j - 1], mine))
+					return refuse_overlap(&c->v[j - 1], mine, e);
+		}
+	}
+	return 0;
+}
+
+/* A literal whose name has an ending is taken for a file, not for a tree. */
+static bool
+is_tree(const struct glob *g, size_t alternative)
+{
+	return glob_alternative_is_literal(g, alternative)
+		       ? !strchr(path_base(glob_literal_head(g, alternative)), '.')
+		       : is_subtree(g, alternative);
+}
+
+/* What no input ever is: incremental state of tsc, and untracked files of node_modules. */
+static bool
+is_never_input(const struct claim *c)
+{
+	const char *text = glob_text(c->glob), *at = c->head;
+	static const char ending[] = ".tsbuildinfo", modules[] = "node_modules";
+	size_t n = strlen(text);
+
+	if (n >= sizeof(ending) - 1 && !strcmp(text + n - (sizeof(ending) - 1), ending))
+		return true;
+	while ((at = strstr(at, modules))) {
+		const char *end = at + sizeof(modules) - 1;
+
+		if ((at == c->head || at[-1] == '/') && (!*end || *end == '/'))
+			return true;
+		at = end;
+	}
+	return false;
+}
+
+struct reader {
+	const struct node *node;
+	const struct globset *set;
+	const struct glob *glob;
+	const char *field;
+	bool whole_workspace; /* workspaceFiles: no project boundary */
+};
+
+/* Appends a path that the alternative selects: a name for every wildcard. */
+static void
+add_example(struct strbuf *sb, const struct glob *g, size_t alternative)
+{
+	cleanup_strbuf struct strbuf pattern = STRBUF_INIT;
+
+	glob_add_text(g, alternative, &pattern);
+	for (const char *s = pattern.buf; *s; s++) {
+		if (*s == '\\' && s[1])
+			s++;
+		else if (*s == '*' || *s == '?') {
+			strbuf_addch(sb, 'a');
+			s += s[0] == '*' && s[1] == '*';
+			continue;
+		}
+		strbuf_addch(sb, *s);
+	}
+}
+
+/* Whether the path is an input of the reader and an output of the claim's task. */
+static bool
+is_witness(const struct reader *r, const struct claim *c, const char *path)
+{
+	const struct cachedef *own = r->node->def->cache;
+
+	return glob_match(r->glob, path) && glob_match(c->glob, path) &&
+	       !globset_excludes(r->set, path) &&
+	       !globset_excludes(&c->node->def->cache->outputs, path) &&
+	       !globset_match(&own->outputs, path);
+}
+
+/* Tries a path that `names` selects, and such a name below each tree of `trees`; and the heads. */
+static bool
+has_witness(const struct reader *r, const struct claim *c, const struct glob *names,
+	const struct glob *trees)
+{
+	cleanup_strbuf struct strbuf path = STRBUF_INIT;
+
+	for (size_t i = 0; i < glob_nalternatives(names); i++) {
+		strbuf_reset(&path);
+		add_example(&path, names, i);
+		if (is_witness(r, c, path.buf))
+			return true;
+		for (size_t k = 0; k < glob_nalternatives(trees); k++) {
+			const char *head = glob_literal_head(trees, k);
+			cleanup_free char *below = path_join(head, path_base(path.buf));
+
+			if (is_witness(r, c, head) ||
+				(is_tree(trees, k) && is_witness(r, c, below)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Whether the input glob can match what the task of the claim writes. Only a path that both select
+ * proves it; patterns that meet in none of those tried pass. That is safe: an input that moves
+ * between keying and saving is seen before anything is saved.
+ */
+static bool
+can_read(const struct reader *r, const struct claim *c)
+{
+	if (c->node == r->node || is_never_input(c))
+		return false;
+	if (!r->whole_workspace && c->node->project != r->node->project)
+		return false;
+	return has_witness(r, c, c->glob, r->glob) || has_witness(r, c, r->glob, c->glob);
+}
+
+static int
+refuse_read(const struct reader *r, const struct claim *c, struct err *e)
+{
+	const char *text = glob_text(r->glob), *dir = c->node->project->dir;
+	cleanup_free char *exclusion = r->whole_workspace ? path_join(dir, glob_text(c->glob))
+							  : xstrdup(glob_text(c->glob));
+	bool inside = true;
+
+	for (size_t k = 0; k < glob_nalternatives(r->glob); k++)
+		inside &= glob_match(c->glob, glob_literal_head(r->glob, k));
+	if (inside)
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: task %s: %s \"%s\" is what %s writes (\"%s\", %s), so its key would "
+			"have "
+			"to wait; remove the entry: with \"dependsOn\" the key of %s stands for it",
+			r->node->def->place, r->node->id, r->field, text, c->node->id,
+			glob_text(c->glob), c->node->def->place, c->node->id);
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: task %s: %s \"%s\" can match what %s writes (\"%s\", %s), so its key would "
+		"have "
+		"to wait; add \"!%s\" to %s",
+		r->node->def->place, r->node->id, r->field, text, c->node->id, glob_text(c->glob),
+		c->node->def->place, exclusion, r->field);
+}
+
+/* The claims above, at and below one head of an input glob. */
+static int
+check_head(const struct claims *c, const struct reader *r, const char *head, struct err *e)
+{
+	for (size_t len = strlen(head);;) {
+		uintptr_t first = (uintptr_t)htab_getn(&c->by_head, head, len);
+
+		for (size_t j = first; j; j = c->v[j - 1].next)
+			if (can_read(r, &c->v[j - 1]))
+				return refuse_read(r, &c->v[j - 1], e);
+		if (!len)
+			break;
+		while (len && head[len - 1] != '/')
+			len--;
+		len -= len > 0;
+	}
+	for (size_t i = first_below(c, head); i < c->n && path_is_within(c->v[i].head, head); i++)
+		if (can_read(r, &c->v[i]))
+			return refuse_read(r, &c->v[i], e);
+	return 0;
+}
+
+static int
+check_reader(const struct claims *c, struct reader *r, struct err *e)
+{
+	for (size_t i = 0; i < r->set->npos; i++) {
+		r->glob = r->set->pos[i];
+		for (size_t k = 0; k < glob_nalternatives(r->glob); k++)
+			if (check_head(c, r, glob_literal_head(r->glob, k), e) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+static int
+check_upfront(const struct claims *c, const struct graph *g, struct err *e)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		const struct node *n = g->nodes[i];
+		struct reader files = {.node = n, .field = "cache.inputs.files"};
+		struct reader all = {
+			.node = n, .field = "cache.inputs.workspaceFiles", .whole_workspace = true};
+
+		if (!n->def->cache)
+			continue;
+		files.set = &n->def->cache->files;
+		all.set = &n->def->cache->workspace_files;
+		if (check_reader(c, &files, e) < 0 || check_reader(c, &all, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+graph_check_outputs(const struct workspace *w, const struct graph *g, struct err *e)
+{
+	struct claims c = {0};
+	int r;
+
+	collect(&c, g);
+	r = check_exclusive(&c, e);
+	if (!r && w->settings.upfront_keys)
+		r = check_upfront(&c, g, e);
+	htab_release(&c.by_head);
+	free(c.v);
+	return r;
+}

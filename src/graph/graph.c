@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph/graph.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/strbuf.h"
+#include "workspace/workspace.h"
+
+/* A node while its edges are being found. */
+struct growing {
+	struct node n;
+	struct node **up;
+	size_t nup, up_cap;
+};
+
+struct building {
+	const struct workspace *w;
+	struct graph *g;
+	struct growing ***by_project; /* by project index, then by task index; NULL: none yet */
+	struct growing **items;       /* those before `done` have their edges */
+	size_t n, cap, done;
+	uint32_t *seen; /* by project index: the walk that saw it last */
+	uint32_t walk;
+	struct project **stack;
+	struct htab task_names; /* every task name that some project declares */
+};
+
+static struct growing *
+node_of(struct building *b, struct project *p, struct taskdef *def)
+{
+	struct growing ***slot = &b->by_project[p->index], *it;
+	size_t task = (size_t)(def - p->def.tasks);
+
+	if (!*slot)
+		*slot = arena_array(&b->g->arena, p->def.ntasks, struct growing *);
+	if ((*slot)[task])
+		return (*slot)[task];
+	it = arena_new(&b->g->arena, struct growing);
+	it->n.id = arena_printf(&b->g->arena, "%s#%s", p->is_root ? "//" : p->name, def->name);
+	it->n.project = p;
+	it->n.def = def;
+	(*slot)[task] = it;
+	GROW(b->items, b->n + 1, b->cap);
+	b->items[b->n++] = it;
+	return it;
+}
+
+static void
+add_edge(struct building *b, struct growing *from, struct project *p, struct taskdef *def)
+{
+	struct growing *to = node_of(b, p, def);
+
+	GROW(from->up, from->nup + 1, from->up_cap);
+	from->up[from->nup++] = &to->n;
+}
+
+bool
+graph_name_matches(const char *pattern, const char *name)
+{
+	const char *star = NULL, *resume = NULL;
+
+	while (*name) {
+		if (*pattern == '*') {
+			star = pattern++;
+			resume = name;
+		} else if (*pattern == *name) {
+			pattern++;
+			name++;
+		} else if (star) {
+			pattern = star + 1;
+			name = ++resume;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}
+
+/* Edges to the tasks of `p` that the name or pattern means; whether there were any. A pattern never
+ * means the task that it stands in. */
+static bool
+add_holder(struct building *b, struct growing *from, struct project *p, const char *task)
+{
+	struct taskdef *def;
+	bool any = false;
+
+	if (!strchr(task, '*')) {
+		def = project_task(p, task);
+		if (def)
+			add_edge(b, from, p, def);
+		return def;
+	}
+	for (size_t i = 0; i < p->def.ntasks; i++) {
+		def = &p->def.tasks[i];
+		if (def == from->n.def || !graph_name_matches(task, def->name))
+			continue;
+		add_edge(b, from, p, def);
+		any = true;
+	}
+	return any;
+}
+
+/* The nearest-holder frontier: on each path of order edges the first package that has the task;
+ * packages without it are passed through. */
+static void
+add_frontier(struct building *b, struct growing *from, const char *task)
+{
+	struct project *start = from->n.project;
+	size_t n = 0;
+
+	b->walk++;
+	b->seen[start->index] = b->walk;
+	b->stack[n++] = start;
+	while (n) {
+		struct project *p = b->stack[--n];
+
+		for (size_t i = 0; i < p->ndeps; i++) {
+			struct project *dep = p->deps[i];
+
+			if (b->seen[dep->index] == b->walk)
+				continue;
+			b->seen[dep->index] = b->walk;
+			if (!add_holder(b, from, dep, task))
+				b->stack[n++] = dep;
+		}
+	}
+}
+
+static int
+refuse(const struct growing *it, const struct depspec *d, struct err *e, const char *what,
+	const char *near, const char *prefix)
+{
+	return err_set(e, ERR_CONFIG, 0, "%s: task %s: dependsOn \"%s\": %s%s%s%s%s",
+		it->n.def->place, it->n.id, d->text, what, near ? "; did you mean \"" : "",
+		near ? prefix : "", near ? near : "", near ? "\"?" : "");
+}
+
+/* `p` lacks the task: the nearest name that it has, else what it has, else what it lacks. */
+static int
+refuse_task(
+	const struct growing *it, const struct depspec *d, const struct project *p, struct err *e)
+{
+	cleanup_free const char **names = xcalloc(p->def.ntasks, sizeof(*names));
+	cleanup_strbuf struct strbuf what = STRBUF_INIT, prefix = STRBUF_INIT;
+	const char *near;
+
+	for (size_t i = 0; i < p->def.ntasks; i++)
+		names[i] = p->def.tasks[i].name;
+	near = nearest_name(d->task, names, p->def.ntasks);
+	if (d->form == DEP_PROJECT)
+		strbuf_addf(&prefix, "%s#", d->project);
+	strbuf_addf(
+		&what, "%s has no task \"%s\"", p->is_root ? "the root project" : p->name, d->task);
+	for (size_t i = 0; !near && i < p->def.ntasks && i < 12; i++)
+		strbuf_addf(&what, "%s%s", i ? ", " : "; it has ", names[i]);
+	if (p->def.ntasks > 12 && !near)
+		strbuf_addf(&what, " and %zu more", p->def.ntasks - 12);
+	if (!p->config)
+		strbuf_adds(&what, " (it has no vx.config.json)");
+	return refuse(it, d, e, what.buf, near, prefix.buf);
+}
+
+static int
+refuse_project(
+	const struct building *b, const struct growing *it, const struct depspec *d, struct err *e)
+{
+	cleanup_free const char **names = xcalloc(b->w->nprojects, sizeof(*names));
+	cleanup_strbuf struct strbuf what = STRBUF_INIT, tail = STRBUF_INIT;
+	const char *near;
+
+	for (size_t i = 0; i < b->w->nprojects; i++)
+		names[i] = b->w->projects[i]->name;
+	near = nearest_name(d->project, names, b->w->nprojects);
+	strbuf_addf(&what, "there is no project \"%s\"", d->project);
+	if (near) {
+		strbuf_addf(&tail, "%s#%s", near, d->task);
+		near = tail.buf;
+	}
+	return refuse(it, d, e, what.buf, near, "");
+}
+
+/*
+ * `^name` that nobody declares is legal (cases C35) and has no edges; but where it is within two
+ * edits of a name that somebody does declare it is a slip of the pen, and the order that was meant
+ * would silently be missing.
+ */
+static int
+check_unheld(
+	const struct building *b, const struct growing *it, const struct depspec *d, struct err *e)
+{
+	cleanup_free const char **names = xcalloc(b->task_names.n, sizeof(*names));
+	cleanup_strbuf struct strbuf what = STRBUF_INIT;
+	const char *near;
+
+	for (size_t i = 0; i < b->task_names.n; i++)
+		names[i] = b->task_names.entries[i].key;
+	near = nearest_name(d->task, names, b->task_names.n);
+	if (!near)
+		return 0;
+	strbuf_addf(&what, "no project declares \"%s\"", d->task);
+	return refuse(it, d, e, what.buf, near, "^");
+}
+
+static int
+add_dependency(struct building *b, struct growing *it, const struct depspec *d, struct err *e)
+{
+	struct project *p = it->n.project;
+	bool pattern = strchr(d->task, '*');
+
+	switch (d->form) {
+	case DEP_SELF:
+		break;
+	case DEP_PROJECT:
+		p = workspace_project(b->w, d->project);
+		if (!p)
+			return refuse_project(b, it, d, e);
+		break;
+	case DEP_UPSTREAM:
+		if (!pattern && !htab_findn(&b->task_names, d->task, strlen(d->task)))
+			return check_unheld(b, it, d, e);
+		add_frontier(b, it, d->task);
+		return 0;
+	}
+	if (!add_holder(b, it, p, d->task) && !pattern)
+		return refuse_task(it, d, p, e);
+	return 0;
+}
+
+static int
+expand(struct building *b, struct err *e)
+{
+	while (b->done < b->n) {
+		struct growing *it = b->items[b->done++];
+
+		for (size_t i = 0; i < it->n.def->ndepends_on; i++)
+			if (add_dependency(b, it, &it->n.def->depends_on[i], e) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+static int
+compare_id(const void *a, const void *b)
+{
+	return strcmp((*(struct node *const *)a)->id, (*(struct node *const *)b)->id);
+}
+
+static int
+compare_index(const void *a, const void *b)
+{
+	size_t x = (*(struct node *const *)a)->index, y = (*(struct node *const *)b)->index;
+
+	return x < y ? -1 : x > y;
+}
+
+static void
+store_deps(struct graph *g, struct growing *it)
+{
+	struct node *n = &it->n;
+
+	if (!it->nup)
+		return;
+	qsort(it->up, it->nup, sizeof(struct node *), compare_index);
+	n->deps = arena_array(&g->arena, it->nup, struct node *);
+	for (size_t i = 0; i < it->nup; i++)
+		if (!i || it->up[i] != it->up[i - 1])
+			n->deps[n->ndeps++] = it->up[i];
+	for (size_t i = 0; i < n->ndeps; i++)
+		n->deps[i]->ndependents++;
+}
+
+static void
+store(struct building *b)
+{
+	struct graph *g = b->g;
+
+	g->nodes = arena_array(&g->arena, b->n, struct node *);
+	g->n = b->n;
+	for (size_t i = 0; i < b->n; i++)
+		g->nodes[i] = &b->items[i]->n;
+	if (g->n)
+		qsort(g->nodes, g->n, sizeof(struct node *), compare_id);
+	for (size_t i = 0; i < g->n; i++) {
+		g->nodes[i]->index = i;
+		htab_put(&g->by_id, g->nodes[i]->id, g->nodes[i]);
+	}
+	for (size_t i = 0; i < b->n; i++)
+		store_deps(g, b->items[i]);
+	for (size_t i = 0; i < g->n; i++) {
+		g->nodes[i]->dependents =
+			arena_array(&g->arena, g->nodes[i]->ndependents, struct node *);
+		g->nodes[i]->ndependents = 0;
+	}
+	/* In the order of ids, so every list comes out sorted. */
+	for (size_t i = 0; i < g->n; i++)
+		for (size_t j = 0; j < g->nodes[i]->ndeps; j++) {
+			struct node *up = g->nodes[i]->deps[j];
+
+			up->dependents[up->ndependents++] = g->nodes[i];
+		}
+}
+
+static void
+collect_task_names(struct building *b)
+{
+	htab_init(&b->task_names);
+	for (size_t i = 0; i < b->w->nprojects; i++) {
+		const struct projectdef *def = &b->w->projects[i]->def;
+
+		for (size_t j = 0; j < def->ntasks; j++)
+			htab_put(&b->task_names, def->tasks[j].name, &def->tasks[j]);
+	}
+}
+
+int
+graph_build(const struct workspace *w, const struct request *requested, size_t n, struct graph *ret,
+	struct err *e)
+{
+	struct graph g = {0};
+	struct building b = {.w = w, .g = &g};
+	int r;
+
+	arena_init(&g.arena);
+	htab_init(&g.by_id);
+	collect_task_names(&b);
+	b.by_project = xcalloc(w->nprojects, sizeof(*b.by_project));
+	b.seen = xcalloc(w->nprojects, sizeof(*b.seen));
+	b.stack = xcalloc(w->nprojects, sizeof(struct project *));
+	for (size_t i = 0; i < n; i++)
+		node_of(&b, requested[i].project, requested[i].def)->n.requested = true;
+	r = expand(&b, e);
+	if (!r)
+		store(&b);
+	for (size_t i = 0; i < b.n; i++)
+		free(b.items[i]->up);
+	free(b.items);
+	free(b.by_project);
+	free(b.seen);
+	free(b.stack);
+	htab_release(&b.task_names);
+	if (r < 0) {
+		graph_release(&g);
+		return -1;
+	}
+	*ret = g;
+	return 0;
+}
+
+void
+graph_release(struct graph *g)
+{
+	htab_release(&g->by_id);
+	arena_release(&g->arena);
+	*g = (struct graph){0};
+}
+
+struct node *
+graph_node(const struct graph *g, const char *id)
+{
+	return htab_get(&g->by_id, id);
+}

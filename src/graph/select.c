@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph/select.h"
+#include "graph/scope.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/strbuf.h"
+#include "workspace/workspace.h"
+
+enum {
+	SELECT_TASKS_SHOWN = 12
+};
+
+static int
+find_scope(const struct workspace *w, const struct selection *s, struct scope *ret, struct err *e)
+{
+	const struct project *here;
+
+	if (s->nfilters)
+		return scope_filter(w, s->filters, s->nfilters, ret, e);
+	if (s->all) {
+		memset(ret->has, true, ret->n * sizeof(bool));
+		return 0;
+	}
+	here = workspace_project_at(w, s->cwd);
+	if (!here)
+		return err_set(e, ERR_USAGE, 0,
+			"%s is in no project: name one (\"app#build\"), or select with --filter or "
+			"--all",
+			*s->cwd ? s->cwd : "the workspace root");
+	ret->has[here->index] = true;
+	return 0;
+}
+
+struct picked {
+	struct request *v;
+	size_t n, cap;
+	struct htab seen; /* by the address of the taskdef */
+};
+
+static void
+pick(struct picked *p, struct project *project, struct taskdef *def)
+{
+	char key[2 * sizeof(void *) + 3];
+	int n = snprintf(key, sizeof(key), "%p", (void *)def);
+
+	if (htab_findn(&p->seen, key, (size_t)n))
+		return;
+	htab_putn_copy(&p->seen, key, (size_t)n, def);
+	GROW(p->v, p->n + 1, p->cap);
+	p->v[p->n++] = (struct request){project, def};
+}
+
+/* The names of all tasks in the scope (NULL: everywhere), each once, in the order of projects. */
+static void
+task_names(const struct workspace *w, const struct scope *scope, struct htab *ret)
+{
+	htab_init(ret);
+	for (size_t i = 0; i < w->nprojects; i++) {
+		const struct projectdef *def = &w->projects[i]->def;
+
+		for (size_t j = 0; j < def->ntasks && (!scope || scope->has[i]); j++)
+			htab_put(ret, def->tasks[j].name, w->projects[i]);
+	}
+}
+
+static const char **
+keys_of(const struct htab *t)
+{
+	const char **names = xcalloc(t->n, sizeof(*names));
+
+	for (size_t i = 0; i < t->n; i++)
+		names[i] = t->entries[i].key;
+	return names;
+}
+
+/* Appends "; did you mean …?" or the list of what there is. */
+static void
+add_task_hint(struct strbuf *sb, const char *word, const char *prefix, const struct htab *tasks)
+{
+	cleanup_free const char **names = keys_of(tasks);
+	const char *near = word ? nearest_name(word, names, tasks->n) : NULL;
+
+	if (near) {
+		strbuf_addf(sb, "; did you mean \"%s%s\"?", prefix, near);
+	} else if (tasks->n) {
+		strbuf_adds(sb, word ? "; there are " : ": ");
+		scope_add_list(sb, names, tasks->n, SELECT_TASKS_SHOWN);
+	}
+}
+
+/* "app has no task …", or "no selected project declares …", and where it can be found instead. */
+static int
+refuse_bare(const struct workspace *w, const struct selection *s, const struct scope *scope,
+	const char *task, struct err *e)
+{
+	cleanup_free const char **holders = xcalloc(w->nprojects, sizeof(*holders));
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	const struct project *here = workspace_project_at(w, s->cwd);
+	struct htab tasks;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->nprojects; i++)
+		if (project_task(w->projects[i], task))
+			holders[n++] = w->projects[i]->is_root ? "//" : w->projects[i]->name;
+	if (!n) {
+		strbuf_addf(&text, "no project declares a task \"%s\"", task);
+		task_names(w, NULL, &tasks);
+		add_task_hint(&text, task, "", &tasks);
+		htab_release(&tasks);
+		return err_set(e, ERR_USAGE, 0, "%s", text.buf);
+	}
+	if (s->nfilters || !here)
+		strbuf_addf(&text, "none of the %zu selected projects declares a task \"%s\"; ",
+			scope_size(scope), task);
+	else
+		strbuf_addf(&text, "%s has no task \"%s\"; ",
+			here->is_root ? "the root project" : here->name, task);
+	scope_add_list(&text, holders, n, SCOPE_NAMES_SHOWN);
+	strbuf_addf(&text, n == 1 ? " does (\"%s#%s\"%s)" : " do (\"%s#%s\"%s)", holders[0], task,
+		s->nfilters ? "" : ", or --all");
+	return err_set(e, ERR_USAGE, 0, "%s", text.buf);
+}
+
+static int
+pick_bare(const struct workspace *w, const struct selection *s, const struct scope *scope,
+	const char *task, struct picked *ret, struct err *e)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < w->nprojects; i++) {
+		struct taskdef *def = scope->has[i] ? project_task(w->projects[i], task) : NULL;
+
+		if (!def)
+			continue;
+		pick(ret, w->projects[i], def);
+		any = true;
+	}
+	return any ? 0 : refuse_bare(w, s, scope, task, e);
+}
+
+static int
+refuse_project(const struct workspace *w, const char *word, const char *name, const char *task,
+	struct err *e)
+{
+	cleanup_free const char **names = xcalloc(w->nprojects, sizeof(*names));
+	cleanup_strbuf struct strbuf hint = STRBUF_INIT;
+	const char *near = NULL;
+
+	for (size_t i = 0; i < w->nprojects; i++) {
+		names[i] = w->projects[i]->name;
+		if (!near && !strcmp(scope_bare_name(names[i]), name))
+			near = names[i];
+	}
+	if (!near)
+		near = nearest_name(name, names, w->nprojects);
+	if (near) {
+		strbuf_addf(&hint, "; did you mean \"%s#%s\"?", near, task);
+	} else if (w->nprojects) {
+		strbuf_adds(&hint, "; there are ");
+		scope_add_list(&hint, names, w->nprojects, SCOPE_NAMES_SHOWN);
+	}
+	return err_set(e, ERR_USAGE, 0, "\"%s\": there is no %s%s%s%s", word,
+		strcmp(name, "//") ? "project \""
+				   : "root project: the workspace root has neither "
+				     "package.json nor vx.config.json",
+		strcmp(name, "//") ? name : "", strcmp(name, "//") ? "\"" : "", hint.buf);
+}
+
+static int
+pick_anchored(const struct workspace *w, const char *word, const char *hash, struct picked *ret,
+	struct err *e)
+{
+	cleanup_free char *name = xmemdupz(word, (size_t)(hash - word));
+	cleanup_strbuf struct strbuf text = STRBUF_INIT, prefix = STRBUF_INIT;
+	const char *task = hash + 1;
+	struct project *p;
+	struct taskdef *def;
+	struct scope one;
+	struct htab tasks;
+
+	if (!*name || !*task)
+		return err_set(e, ERR_USAGE, 0,
+			"\"%s\": write project and task as in \"app#build\"", word);
+	p = workspace_project(w, name);
+	if (!p)
+		return refuse_project(w, word, name, task, e);
+	def = project_task(p, task);
+	if (def) {
+		pick(ret, p, def);
+		return 0;
+	}
+	strbuf_addf(&text, "\"%s\": %s has no task \"%s\"", word,
+		p->is_root ? "the root project" : p->name, task);
+	strbuf_addf(&prefix, "%s#", name);
+	one = scope_new(w);
+	one.has[p->index] = true;
+	task_names(w, &one, &tasks);
+	add_task_hint(&text, task, prefix.buf, &tasks);
+	htab_release(&tasks);
+	scope_release(&one);
+	return err_set(
+		e, ERR_USAGE, 0, "%s%s", text.buf, p->config ? "" : " (it has no vx.config.json)");
+}
+
+/* No task named: what could have been. */
+static int
+refuse_none(const struct workspace *w, const struct selection *s, struct err *e)
+{
+	cleanup_scope struct scope scope = scope_new(w);
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	struct htab tasks;
+
+	if (find_scope(w, s, &scope, e) < 0)
+		return -1;
+	strbuf_adds(&text, "no task named");
+	task_names(w, &scope, &tasks);
+	if (tasks.n)
+		strbuf_adds(&text, "; here there are");
+	add_task_hint(&text, NULL, "", &tasks);
+	htab_release(&tasks);
+	return err_set(e, ERR_USAGE, 0, "%s", text.buf);
+}
+
+static int
+pick_all(const struct workspace *w, const struct selection *s, struct picked *ret, struct err *e)
+{
+	cleanup_scope struct scope scope = scope_new(w);
+	bool scoped = false;
+
+	if (s->nfilters) {
+		/* Refused even where only anchored tasks are named: a filter with a slip in it. */
+		if (find_scope(w, s, &scope, e) < 0)
+			return -1;
+		scoped = true;
+	}
+	for (size_t i = 0; i < s->ntasks; i++) {
+		const char *hash = strchr(s->tasks[i], '#');
+
+		if (hash) {
+			if (pick_anchored(w, s->tasks[i], hash, ret, e) < 0)
+				return -1;
+			continue;
+		}
+		if (!scoped && find_scope(w, s, &scope, e) < 0)
+			return -1;
+		scoped = true;
+		if (pick_bare(w, s, &scope, s->tasks[i], ret, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+select_requests(const struct workspace *w, const struct selection *s, struct request **ret,
+	size_t *ret_n, struct err *e)
+{
+	struct picked p = {0};
+	int r;
+
+	if (!s->ntasks)
+		return refuse_none(w, s, e);
+	htab_init(&p.seen);
+	r = pick_all(w, s, &p, e);
+	htab_release(&p.seen);
+	if (r < 0) {
+		free(p.v);
+		return -1;
+	}
+	*ret = p.v;
+	*ret_n = p.n;
+	return 0;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph/graph.h"
+#include "tests/unit/ws.h"
+#include "util/strbuf.h"
+#include "workspace/root.h"
+#include "workspace/workspace.h"
+
+/* One project "a" (in p/a) with these tasks, and beside it what else was written; all tasks of all
+ * projects requested. */
+static int
+check(const char *tasks, struct err *e)
+{
+	cleanup_free char *text = xasprintf("{'tasks': {%s}}", tasks);
+	struct request *requests = NULL;
+	struct workspace w;
+	struct root root;
+	struct graph g;
+	size_t n = 0, cap = 0;
+	int r;
+
+	err_clear(e);
+	ws_write("p/a/vx.config.json", text);
+	if (root_find(ws_path, &root, e) < 0 || workspace_load(&root, &w, e) < 0)
+		bug("%s", e->text);
+	for (size_t i = 0; i < w.nprojects; i++)
+		for (size_t j = 0; j < w.projects[i]->def.ntasks; j++) {
+			GROW(requests, n + 1, cap);
+			requests[n++] =
+				(struct request){w.projects[i], &w.projects[i]->def.tasks[j]};
+		}
+	if (graph_build(&w, requests, n, &g, e) < 0)
+		bug("%s", e->text);
+	free(requests);
+	r = graph_check_outputs(&w, &g, e);
+	graph_release(&g);
+	workspace_release(&w);
+	root_release(&root);
+	return r;
+}
+
+/* A task with these inputs and outputs, each a list as in "'a', 'b'". */
+#define TASK(name, in, out)                                                                        \
+	"'" name "': {'exec': {'command': 'true'}, 'cache': {'inputs': {'files': [" in             \
+	"]}, 'outputs': {'files': [" out "]}}}"
+#define WIDE(name, in, out)                                                                        \
+	"'" name "': {'exec': {'command': 'true'}, 'cache': {'inputs': {'files': [], "             \
+	"'workspaceFiles': [" in "]}, 'outputs': {'files': [" out "]}}}"
+
+static void
+passes(const char *tasks, const char *name)
+{
+	struct err e = ERR_INIT;
+
+	if (!ok(!check(tasks, &e), "%s", name))
+		diag("%s", e.text);
+}
+
+static void
+refused(const char *tasks, const char *why, const char *name)
+{
+	struct err e = ERR_INIT;
+
+	ok(check(tasks, &e) < 0, "%s", name);
+	ok_err(&e, why, why);
+}
+
+#define OUT2(x, y) TASK("one", "", x) "," TASK("two", "", y)
+
+static void
+test_exclusive(void)
+{
+	passes(OUT2("'dist/**'", "'lib/**'"), "different trees");
+	refused(OUT2("'dist/**'", "'dist/**'"), "is also an output of a#one", "the same tree");
+	refused(OUT2("'out.js'", "'./out.js'"), "out.js",
+		"equal literals, by path not by spelling");
+	refused(OUT2("'dist/**'", "'dist/types/**'"),
+		"add \"!dist/types/**\" to the outputs of a#one", "a tree in a tree");
+	refused(OUT2("'dist/types/x.d.ts'", "'dist'"), "overlaps", "a literal names a tree");
+	refused(OUT2("'dist/*.js'", "'dist/a.js'"), "overlaps", "a literal under a glob");
+	refused(OUT2("'dist/*.js'", "'dist/**'"), "overlaps", "a glob whose head lies in a tree");
+	refused(OUT2("'dist/**'", "'dist/a/b/*.js'"), "overlaps", "deep inside a tree");
+	refused(OUT2("'{lib,dist}/**'", "'dist/x'"), "overlaps", "one alternative of a brace");
+	passes(OUT2("'dist/*.js'", "'dist/a*'"), "globs that only might overlap");
+	passes(OUT2("'dist/*.js'", "'dist/a.css'"), "a literal that the glob does not match");
+	passes(OUT2("'dist/**', '!dist/types/**'", "'dist/types/**'"), "a tree taken back");
+	passes(OUT2("'dist/types/**'", "'dist/**', '!dist/types'"), "in whatever order");
+	passes(OUT2("'dist/**', '!dist/**/*.map'", "'dist/*.map'"), "names taken back");
+	passes(OUT2("'dist/**', '!dist/a.js'", "'dist/a.js'"), "a file taken back");
+	refused(OUT2("'dist/**', '!dist/a.js'", "'dist/b.js'"), "overlaps", "another file");
+	refused(OUT2("'dist/**', '!dist/types/**'", "'dist/**'"), "is also an output",
+		"the tree around it");
+}
+
+static void
+test_upfront(void)
+{
+	passes(TASK("build", "'src/**'", "'dist/**'") "," TASK("test", "'src/**'", ""),
+		"sources apart from products");
+	passes(TASK("build", "'**'", "'dist/**'"), "a task's own outputs are no inputs of it");
+	refused(TASK("build", "'src/**'", "'dist/**'") "," TASK("test", "'**'", ""),
+		"cache.inputs.files \"**\" can match what a#build writes (\"dist/**\"",
+		"everything holds the products of another task");
+	refused(TASK("build", "'src/**'", "'dist/**'") "," TASK("test", "'**'", ""),
+		"add \"!dist/**\" to cache.inputs.files", "the exclusion is said");
+	passes(TASK("build", "'src/**'", "'dist/**'") "," TASK("test", "'**', '!dist/**'", ""),
+		"and heals it");
+	passes(TASK("build", "", "'dist/**'") "," TASK("test", "'**', '!dist'", ""),
+		"as does a literal");
+	refused(TASK("build", "", "'dist/**'") "," TASK("test", "'**', '!dist/*.map'", ""),
+		"!dist/**", "a part of it does not");
+	refused(TASK("build", "", "'dist/**'") "," TASK("test", "'**/*.js'", ""), "!dist/**",
+		"an ending that may lie anywhere");
+	passes(TASK("build", "", "'dist/**'") "," TASK("test", "'**/*.js', '!dist/**/*.js'", ""),
+		"but not there");
+	passes(TASK("build", "", "'dist/**'") "," TASK("test", "'*.js'", ""), "nor at the top");
+	refused(TASK("build", "", "'dist'") "," TASK("test", "'dist/a.js'", ""), "remove the entry",
+		"what another task makes");
+	refused(TASK("gen", "", "'src/gen.js'") "," TASK("test", "'src'", ""), "!src/gen.js",
+		"a product among the sources");
+	passes(TASK("gen", "", "'gen.c'") "," TASK("test", "'**/*.js'", ""), "a file is no tree");
+	refused(TASK("gen", "", "'src/**/*.gen.ts'") "," TASK("test", "'src/**/*.{js,ts}'", ""),
+		"!src/**/*.gen.ts", "two patterns with a name in common");
+	passes(TASK("gen", "", "'src/*.css'") "," TASK("test", "'src/*.ts'", ""),
+		"and without one");
+	passes(TASK("tsc", "", "'x.tsbuildinfo'") "," TASK("test", "'**'", ""),
+		"incremental state is never an input");
+	passes(TASK("tsc", "", "'node_modules/.cache/**'") "," TASK("test", "'**'", ""),
+		"nor is node_modules");
+
+	ws_write("p/b/vx.config.json", "{'tasks': {" TASK("build", "'**'", "'dist/**'") "}}");
+	ws_write("p/a/in/vx.config.json", "{'tasks': {" TASK("build", "", "'dist/**'") "}}");
+	passes(TASK("test", "'**'", ""), "other projects, nested ones too, are out of reach");
+	refused(WIDE("test", "'p/b/**'", ""), "add \"!p/b/dist/**\" to cache.inputs.workspaceFiles",
+		"but not of workspaceFiles");
+	passes(WIDE("test", "'p/b/**', '!p/b/dist/**'", ""), "which takes it back likewise");
+	passes(WIDE("test", "'tsconfig.base.json'", ""), "or names a file");
+	ws_write("vx.workspace.json", "{'projects': ['p/**'], 'rules': {'upfrontKeys': false}}");
+	passes(TASK("build", "'src/**'", "'dist/**'") "," TASK("test", "'**'", ""),
+		"the rule can be off");
+}
+
+int
+main(void)
+{
+	ws_begin();
+	ws_write("vx.workspace.json", "{'projects': ['p/**']}");
+	test_exclusive();
+	test_upfront();
+	ws_end();
+	return tap_done();
+}
