@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one file that knows SQLite. An enum names each statement, an array has its text; statements are
- * prepared at first use and reset after. Errors become struct err (kind IO) with the file's name.
+ * The one file that knows SQLite. An enum names each statement, an array has its text; statements
+ * are prepared at first use and reset after. Errors become struct err (kind IO) with the file's
+ * name.
  */
 #ifndef CACHE_DB_H
 #define CACHE_DB_H
@@ -14,30 +15,41 @@ struct err;
 
 struct db_schema {
 	const char *const *migrations; /* SQL text that leads from version i to i + 1 */
-	size_t nmigrations;	       /* = the current version */
+	size_t nmigrations;            /* = the current version */
 	const char *const *statements; /* by the module's own enum */
 	size_t nstatements;
+	/* Nothing of worth is lost when the machine crashes and the file with it: never synced. */
+	bool forgettable;
 };
 
-/* WAL, busy timeout 5 s, foreign keys on. An older schema is migrated, a newer one refused naming the
- * file and both versions. A corrupt file is moved aside ("….broken"), said in *ret_note (malloc'd, or
- * NULL) and made anew: a cache may forget, it may not stop the work. */
+/* WAL, busy timeout 5 s, foreign keys on. An older schema is migrated, a newer one refused naming
+ * the file and both versions. A corrupt file is moved aside ("….broken"), said in *ret_note
+ * (malloc'd, or NULL) and made anew: a cache may forget, it may not stop the work. Damage that
+ * shows only later is an error of the statement that met it, and the file is moved aside for the
+ * next start. */
 int db_open(const char *path, const struct db_schema *schema, struct db **ret, char **ret_note,
 	struct err *e);
 void db_close(struct db *db);
 
-/* One statement at a time: bind (columns from 1), step, get (columns from 0), reset. */
+/* One statement at a time: bind (columns from 1), step, get (columns from 0), reset. What was bound
+ * must live until the reset. */
 int db_use(struct db *db, size_t statement, struct err *e);
 void db_bind_int(struct db *db, int col, int64_t v);
-void db_bind_text(struct db *db, int col, const char *s); /* NULL: SQL NULL. Copied. */
-void db_bind_blob(struct db *db, int col, const void *p, size_t n);
-int db_step(struct db *db, struct err *e); /* 1 a row, 0 done, -1 */
+void db_bind_text(struct db *db, int col, const char *s);           /* NULL: SQL NULL */
+void db_bind_blob(struct db *db, int col, const void *p, size_t n); /* NULL: SQL NULL */
+int db_step(struct db *db, struct err *e);                          /* 1 a row, 0 done, -1 */
 int64_t db_get_int(struct db *db, int col);
 const char *db_get_text(struct db *db, int col); /* NULL for SQL NULL; until the next step */
 const void *db_get_blob(struct db *db, int col, size_t *ret_n);
 void db_reset(struct db *db);
 /* bind done; step until done; reset. */
 int db_run(struct db *db, struct err *e);
+int64_t db_changes(struct db *db); /* rows that the last statement inserted, changed or deleted */
+
+/* Until the next write, begin or db_end_reading, look-ups see one state of the file and take no lock
+ * each: for thousands of them. Holding it long keeps the log from being folded in. */
+int db_begin_reading(struct db *db, struct err *e);
+void db_end_reading(struct db *db);
 
 int db_begin(struct db *db, struct err *e); /* IMMEDIATE */
 int db_commit(struct db *db, struct err *e);

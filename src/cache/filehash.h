@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which content a file has, without reading it twice: a memory of (path; device, inode, size, mtime,
- * ctime, mode, uid, gid) -> digest. A row is trusted only when all of them are unchanged and the file
- * was not touched within RACY_NS of the moment it was read (a write in the same clock tick would not
- * show); a racy one is read again.
+ * Which content a file has, without reading it twice: a memory of (path; device, inode, size,
+ * mtime, ctime, mode, uid, gid) -> digest. A row is trusted only when all of them are unchanged and
+ * the file was not touched within RACY_NS of the moment it was read (a write in the same clock tick
+ * would not show); a racy one is read again.
  */
 #ifndef CACHE_FILEHASH_H
 #define CACHE_FILEHASH_H
@@ -14,25 +14,35 @@
 struct err;
 struct filehash;
 
-enum file_kind { FILE_ABSENT, FILE_PLAIN, FILE_EXEC, FILE_LINK, FILE_OTHER };
+enum file_kind {
+	FILE_ABSENT,
+	FILE_PLAIN,
+	FILE_EXEC,
+	FILE_LINK,
+	FILE_OTHER
+};
 
 struct file_id {
-	enum file_kind kind;	/* EXEC: any x bit. LINK: the digest is of the target text. */
-	struct digest digest;	/* zero for ABSENT and OTHER */
+	enum file_kind kind;  /* EXEC: any x bit. LINK: the digest is of the target text. */
+	struct digest digest; /* zero for ABSENT and OTHER */
 };
 
 /* Loads DIRFD/stat (missing or damaged: empty). */
 int filehash_open(int dirfd, struct filehash **ret, struct err *e);
 /* The identity now. Errors only when a file cannot be read, naming it. */
-int filehash_get(struct filehash *fh, int rootfd, const char *path, struct file_id *ret,
-	struct err *e);
-/* As filehash_get, and *ret_st is the lstat it rests on, *ret_learned_ns (wall) when the content was
- * read: what the re-check before saving needs. */
+int filehash_get(
+	struct filehash *fh, int rootfd, const char *path, struct file_id *ret, struct err *e);
+/* As filehash_get, and *ret_st is the lstat it rests on, *ret_learned_ns (wall) when the content
+ * was read: what the re-check before saving needs. */
 int filehash_get_stat(struct filehash *fh, int rootfd, const char *path, struct file_id *ret,
 	struct stat *ret_st, struct err *e);
 /* "100644:<hex>", "100755:<hex>", "120000:<hex>", "absent", "other": what a key holds. */
 struct strbuf;
 void file_id_text(const struct file_id *id, struct strbuf *out);
+
+/* While on, each path is looked at once and the answer then stands: for the time in which keys are made
+ * and no task runs yet. Off forgets those answers (not the memory). */
+void filehash_trust(struct filehash *fh, bool on);
 
 /* Writes the memory if it changed (temporary, rename), without rows for files not asked for in this
  * run when `complete`; and frees. Failing to write is no error to the run: said in VX_DEBUG. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs, tasks and denials that happened (WORKSPACE/.vx/state.db), for `vx last` and `vx why`, and
- * for predicted times. Kept 30 days. A run that a signal stopped records nothing.
+ * Runs, tasks and denials that happened (WORKSPACE/.vx/history.db), for `vx last` and `vx why`, and
+ * for predicted times. Kept 30 days, at most a million task rows. A run that a signal stopped records
+ * nothing.
  */
 #ifndef CACHE_HISTORY_H
 #define CACHE_HISTORY_H
@@ -17,8 +18,8 @@ struct history_denial {
 };
 struct history_task {
 	const char *task;
-	const char *status;	/* success, cache-hit, failed, skipped */
-	const char *cache;	/* up-to-date, restored, miss, no-cache */
+	const char *status; /* success, cache-hit, failed, skipped */
+	const char *cache;  /* up-to-date, restored, miss, no-cache */
 	bool has_key;
 	struct digest key;
 	int exit_code;
@@ -33,8 +34,8 @@ struct history_task {
 	size_t key_text_len;
 };
 struct history_run {
-	const char *run_id;	/* UUIDv7 text */
-	const char *command;	/* as typed */
+	const char *run_id;  /* UUIDv7 text */
+	const char *command; /* as typed */
 	int64_t started_ns, ended_ns;
 	unsigned concurrency;
 	int exit_code;
@@ -46,7 +47,7 @@ int history_open(const char *state_dir, struct history **ret, struct err *e);
 void history_close(struct history *h);
 /* One transaction. */
 int history_record(struct history *h, const struct history_run *run, struct err *e);
-/* Median of the last executed runs in ms, for --dry: 1, or 0 when the task never ran. */
+/* Median of the last nine executions that succeeded, in ms, for --dry: 1, or 0 when the task never ran. */
 int history_p50(struct history *h, const char *task, uint64_t *ret_ms, struct err *e);
 void history_run_id(char ret[37]);
 

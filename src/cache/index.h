@@ -14,7 +14,11 @@ struct err;
 struct index;
 
 /* What an entry knows of its making (design §4). A higher one is never replaced by a lower. */
-enum entry_making { MADE_UNCONFINED, MADE_CONFINED, MADE_PROVEN };
+enum entry_making {
+	MADE_UNCONFINED,
+	MADE_CONFINED,
+	MADE_PROVEN
+};
 
 struct entry {
 	struct digest key;
@@ -24,7 +28,8 @@ struct entry {
 	struct digest tree;
 	uint64_t bytes;
 	bool has_output;
-	struct digest output; /* blob: what the task printed, both streams in order (exec/output.h) */
+	struct digest
+		output; /* blob: what the task printed, both streams in order (exec/output.h) */
 	uint64_t duration_ns;
 	uint64_t cpu_us;
 	uint64_t peak_rss_kb;
@@ -44,17 +49,19 @@ int index_get(struct index *ix, const struct digest *key, struct entry *ret, str
 int index_put(struct index *ix, const struct entry *en, struct err *e);
 int index_drop(struct index *ix, const struct digest *key, struct err *e);
 
-/* Stamps: the outputs of `task` in this workspace are those of `key`, and looked like this. */
+/* Stamps: the outputs of `task` in this workspace are those of `key`, and looked like this: `o` as
+ * outputs_scan or tree_restore gave it (with what it watches), after the last move. */
 int index_stamp(struct index *ix, const char *task, const struct digest *key,
 	const struct outputs *o, struct err *e);
 int index_unstamp(struct index *ix, const char *task, struct err *e);
 /* 1: the workspace holds exactly the outputs of `key`: same key at the last save or restore, every
  * output there with the same size, mode, mtime, inode and ctime, and nothing more (by the mtimes of
  * the output directories). 0: not so, or not known. */
-int index_is_current(struct index *ix, int rootfd, const char *task, const struct digest *key,
-	struct err *e);
+int index_is_current(
+	struct index *ix, int rootfd, const char *task, const struct digest *key, struct err *e);
 
-/* Groups many writes into one transaction. */
+/* Groups many writes into one transaction (two files: not atomic across them). Without the commit,
+ * index_close undoes them. */
 int index_begin(struct index *ix, struct err *e);
 int index_commit(struct index *ix, struct err *e);
 

@@ -15,8 +15,8 @@
  *	upstream:<n>, then keys, sorted
  *	inputs:<n>, then path<NUL>identity, sorted
  *
- * Every field is preceded by its label and count and ends in a newline; a value that holds a newline,
- * NUL or backslash has it escaped (\n, \0, \\), so that no two lists of parts have the same bytes.
+ * Every field is preceded by its label and count and ends in a newline; a newline or backslash in a
+ * value is escaped (\n, \\), so that no two lists of parts have the same bytes.
  */
 #ifndef CACHE_KEY_H
 #define CACHE_KEY_H
@@ -26,7 +26,9 @@
 
 struct err;
 
-enum { KEY_VERSION = 1 };
+enum {
+	KEY_VERSION = 1
+};
 
 struct key_env {
 	const char *name;

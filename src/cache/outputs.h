@@ -2,7 +2,8 @@
 /*
  * A task's declared outputs on disk: which exist, what they look like, and removing them
  * (spec/cache.md §5). Links are entries, never followed; the exception is a link to a directory on
- * the way to the outputs that stays in the project, which is kept and followed.
+ * the way to the outputs, or in the place of the directory that a glob names, which stays in the
+ * project: it is kept and followed.
  */
 #ifndef CACHE_OUTPUTS_H
 #define CACHE_OUTPUTS_H
@@ -13,9 +14,14 @@
 struct err;
 struct globset;
 struct project;
+struct strbuf;
 struct strvec;
 
-enum output_type { OUTPUT_FILE, OUTPUT_DIR, OUTPUT_LINK };
+enum output_type {
+	OUTPUT_FILE,
+	OUTPUT_DIR,
+	OUTPUT_LINK
+};
 
 struct output {
 	char *path; /* from the workspace root; owned */
@@ -27,19 +33,53 @@ struct output {
 	uint64_t ino;
 	char *target; /* OUTPUT_LINK; owned */
 };
+/* A directory that is no output itself but in which outputs could appear. */
+struct output_watch {
+	char *path;
+	int64_t mtime_ns; /* OUTPUT_ABSENT: there is nothing at path */
+};
+/* A link to a directory that was followed: outputs below `path` lie below `real`. */
+struct output_root {
+	char *path;
+	char *real;
+};
+#define OUTPUT_ABSENT INT64_MIN
+
 struct outputs {
-	struct output *v; /* sorted by path: directories before what is in them */
+	struct output *v; /* in the order of outputs_sort */
 	size_t n, cap;
+	struct output_watch *watch; /* what outputs_scan saw, for a stamp */
+	size_t nwatch, watch_cap;
+	struct output_root *roots; /* mostly none */
+	size_t nroots, roots_cap;
 };
 void outputs_release(struct outputs *o);
 struct output *outputs_add(struct outputs *o); /* zeroed */
+/* By path, '/' before every other byte: a directory stands right before what is in it. */
 void outputs_sort(struct outputs *o);
+int outputs_cmp(const char *a, const char *b);
+/* NULL where there is none. */
+const struct output *outputs_find(const struct outputs *o, const char *path);
+/* Type, mode, size, times and inode of `st`. False: neither a file, a directory nor a link. */
+bool output_fill(struct output *out, const struct stat *st);
+
+/* Where `path` really is: itself, or what it is below a followed link (put into buf). */
+const char *outputs_real(const struct outputs *o, const char *path, struct strbuf *buf);
+
+/* Whether the path can be an output of the set: selected, not in .git, .vx or a nested project, and
+ * in a node_modules only if a glob names that. */
+bool outputs_select(
+	const struct globset *set, const char *const *nested, size_t nnested, const char *path);
 
 /* What is on disk below rootfd that the set selects, directories included. Never .git and .vx, nor a
- * nested project; node_modules only when a glob names it. A fifo, socket or device: an error naming
- * it. `nested`: directories of nested projects. */
+ * nested project; node_modules only when a glob names it. A fifo, socket or device, or a link on the
+ * way that leaves the project: an error naming it. `nested`: directories of nested projects. */
 int outputs_scan(int rootfd, const struct globset *set, const char *const *nested, size_t nnested,
 	struct outputs *ret, struct err *e);
+
+/* Finds only the links on the way: fills ret->roots, refuses as outputs_scan does. */
+int outputs_find_roots(int rootfd, const struct globset *set, const char *const *nested,
+	size_t nnested, struct outputs *ret, struct err *e);
 
 /* Removes what outputs_scan finds less what `keep` holds (may be NULL), then directories left empty;
  * the wildcard's own directory stays. An output that cannot be removed is an error naming it. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Outputs to a Merkle tree in the store and back. A tree node is canonical bytes, one line per name
- * in byte order (docs/CACHE.md), its identity the digest of those; the root's digest names the whole.
- * Content of the store is taken as hostile: every name, type and digest is checked, and nothing is
- * written outside the declared outputs.
+ * in byte order (docs/CACHE.md), its identity the digest of those; the root's digest names the
+ * whole. Content of the store is taken as hostile: every name, type and digest is checked, and
+ * nothing is written outside the declared outputs.
  */
 #ifndef CACHE_TREE_H
 #define CACHE_TREE_H
@@ -14,8 +14,8 @@
 struct store;
 
 /* Stores the content of `o`, read below `fromfd` (the workspace, or a task's scratch) at the same
- * relative paths, and the tree. *ret_bytes: sum of file sizes. A file that changed while it was read
- * (size or mtime) is an error naming it. */
+ * relative paths, and the tree. *ret_bytes: sum of file sizes. A file that changed while it was
+ * read (size or mtime) is an error naming it. */
 int tree_save(struct store *s, int fromfd, const struct outputs *o, struct digest *ret,
 	uint64_t *ret_bytes, struct err *e);
 

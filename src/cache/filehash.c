@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file is a header, rows sorted by path, and the paths' bytes: mapped, not read (docs/CACHE.md).
+ * What was learned in this run lives in a table beside it and is merged in at close. A run asks for
+ * paths in nearly sorted order, so the row after the last one found is tried first.
+ */
+#include "cache/filehash.h"
+#include "util/alloc.h"
+#include "util/arena.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/htab.h"
+#include "util/log.h"
+#include "util/strbuf.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	STAT_VERSION = 1,
+	STAT_BYTE_ORDER = 0x01020304,
+	/* A write so soon before the content was read may have a twin after it with the same times:
+	 * the kernel's clock for files stands still for up to 10 ms. */
+	RACY_NS = 50 * 1000 * 1000,
+	NSEC = 1000 * 1000 * 1000,
+};
+/* Times without a fraction come from file systems that count whole or even seconds. */
+static const int64_t COARSE_NS = 2LL * NSEC + RACY_NS;
+
+static const char stat_magic[8] = "vx-stat\n";
+
+struct stat_header {
+	char magic[8];
+	uint32_t version, byte_order;
+	uint64_t nrows, names_len;
+	uint64_t checksum; /* of all that follows this struct */
+};
+
+struct stat_row {
+	uint64_t name; /* offset in the names */
+	uint32_t name_len;
+	uint32_t mode;
+	uint64_t dev, ino, size;
+	int64_t mtime_ns, ctime_ns;
+	int64_t learned_ns; /* wall time before the content was read */
+	uint32_t uid, gid;
+	struct digest digest;
+};
+_Static_assert(sizeof(struct stat_row) == 104 && sizeof(struct stat_header) == 40,
+	"a file's rows have no padding");
+
+enum row_state {
+	ROW_UNASKED,
+	ROW_ASKED,
+	ROW_REPLACED
+};
+
+/* What this run learned, by path. */
+struct learned {
+	const char *path;
+	struct stat_row row;
+	bool keep;   /* false: not a fact any more, e.g. the file is gone */
+	bool looked; /* under trust: st is the answer */
+	struct stat st;
+	struct file_id id;
+};
+
+struct filehash {
+	int dirfd;
+	const void *map;
+	size_t map_len;
+	const struct stat_row *rows;
+	const char *names;
+	size_t nrows;
+	size_t finger;           /* the row after the last one found */
+	unsigned char *state;    /* enum row_state, by row */
+	struct learned **looked; /* by row, NULL until the first use under trust */
+	struct arena arena;
+	struct htab learned;
+	bool changed;
+	bool trust;
+};
+
+/* Finds damage, not malice: four lanes of a multiply and rotate hash, some 10 GB/s. */
+static uint64_t
+checksum(const void *data, size_t n)
+{
+	const uint64_t k = 0x9e3779b97f4a7c15u;
+	const unsigned char *p = data;
+	uint64_t h[4] = {n, 1, 2, 3}, w[4];
+
+	for (; n >= sizeof(w); n -= sizeof(w), p += sizeof(w)) {
+		memcpy(w, p, sizeof(w));
+		for (int i = 0; i < 4; i++) {
+			h[i] = (h[i] ^ w[i]) * k;
+			h[i] = h[i] << 29 | h[i] >> 35;
+		}
+	}
+	memset(w, 0, sizeof(w));
+	memcpy(w, p, n);
+	for (int i = 0; i < 4; i++)
+		h[i] = (h[i] ^ w[i]) * k;
+	return ((h[0] ^ h[1] >> 31) * k ^ h[2]) * k ^ h[3] ^ h[3] >> 29;
+}
+
+static int
+row_cmp(const struct stat_row *row, const char *names, const char *path, size_t len)
+{
+	size_t n = row->name_len < len ? row->name_len : len;
+	int r = memcmp(names + row->name, path, n);
+
+	return r ? r : (row->name_len > len) - (row->name_len < len);
+}
+
+static bool
+map_is_sound(const struct filehash *fh)
+{
+	const struct stat_header *h = fh->map;
+	size_t body;
+
+	if (fh->map_len < sizeof(*h) || memcmp(h->magic, stat_magic, sizeof(stat_magic)) != 0 ||
+		h->version != STAT_VERSION || h->byte_order != STAT_BYTE_ORDER)
+		return false;
+	body = fh->map_len - sizeof(*h);
+	return h->nrows <= body / sizeof(struct stat_row) &&
+	       h->names_len == body - h->nrows * sizeof(struct stat_row) &&
+	       checksum(h + 1, body) == h->checksum;
+}
+
+/* Nothing of the file is believed before its checksum; offsets are still bounded. */
+static bool
+rows_are_sound(const struct filehash *fh, uint64_t names_len)
+{
+	for (size_t i = 0; i < fh->nrows; i++) {
+		const struct stat_row *r = &fh->rows[i];
+
+		if (r->name > names_len || r->name_len > names_len - r->name)
+			return false;
+	}
+	return true;
+}
+
+static void
+load(struct filehash *fh, int fd)
+{
+	struct stat st;
+	void *map;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0)
+		return;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	if (map == MAP_FAILED)
+		return;
+	fh->map = map;
+	fh->map_len = (size_t)st.st_size;
+	if (map_is_sound(fh)) {
+		const struct stat_header *h = fh->map;
+
+		fh->rows = (const struct stat_row *)(const void *)(h + 1);
+		fh->nrows = (size_t)h->nrows;
+		fh->names = (const char *)(fh->rows + fh->nrows);
+		if (rows_are_sound(fh, h->names_len)) {
+			fh->state = xcalloc(fh->nrows, 1);
+			return;
+		}
+	}
+	log_debug("cache", "the stat file is damaged or of another version: made anew");
+	fh->rows = NULL;
+	fh->nrows = 0;
+	fh->changed = true;
+}
+
+int
+filehash_open(int dirfd, struct filehash **ret, struct err *e)
+{
+	cleanup_close int fd =
+		openat(dirfd, "stat", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct filehash *fh;
+	int dup;
+
+	if (fd < 0 && errno != ENOENT)
+		log_debug("cache", "stat file: %s", strerror(errno));
+	dup = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
+	if (dup < 0)
+		return err_set(e, ERR_IO, errno, "state directory");
+	fh = xcalloc(1, sizeof(*fh));
+	fh->dirfd = dup;
+	arena_init(&fh->arena);
+	htab_init(&fh->learned);
+	if (fd >= 0)
+		load(fh, fd);
+	*ret = fh;
+	return 0;
+}
+
+void
+filehash_trust(struct filehash *fh, bool on)
+{
+	fh->trust = on;
+	if (on)
+		return;
+	for (size_t i = 0; i < fh->learned.n; i++)
+		((struct learned *)fh->learned.entries[i].value)->looked = false;
+	free(fh->looked);
+	fh->looked = NULL;
+}
+
+/* SIZE_MAX: no row. */
+static size_t
+find_row(struct filehash *fh, const char *path, size_t len)
+{
+	size_t lo = 0, hi = fh->nrows;
+
+	if (fh->finger < hi && !row_cmp(&fh->rows[fh->finger], fh->names, path, len))
+		return fh->finger++;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int c = row_cmp(&fh->rows[mid], fh->names, path, len);
+
+		if (!c) {
+			fh->finger = mid + 1;
+			return mid;
+		}
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return SIZE_MAX;
+}
+
+static int64_t
+ns(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * NSEC + t->tv_nsec;
+}
+
+static bool
+row_is_trusted(const struct stat_row *r, const struct stat *st)
+{
+	int64_t window = r->ctime_ns % NSEC ? RACY_NS : COARSE_NS;
+	int64_t last = r->mtime_ns > r->ctime_ns ? r->mtime_ns : r->ctime_ns;
+
+	return r->ino == st->st_ino && r->ctime_ns == ns(&st->st_ctim) &&
+	       r->mtime_ns == ns(&st->st_mtim) && r->size == (uint64_t)st->st_size &&
+	       r->mode == st->st_mode && r->dev == st->st_dev && r->uid == st->st_uid &&
+	       r->gid == st->st_gid && last < r->learned_ns - window;
+}
+
+static enum file_kind
+kind_of(mode_t mode)
+{
+	if (S_ISREG(mode))
+		return mode & 0111 ? FILE_EXEC : FILE_PLAIN;
+	return S_ISLNK(mode) ? FILE_LINK : FILE_OTHER;
+}
+
+static void
+row_fill(struct stat_row *r, const struct stat *st, int64_t learned_ns, const struct digest *d)
+{
+	*r = (struct stat_row){
+		.mode = st->st_mode,
+		.dev = st->st_dev,
+		.ino = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.mtime_ns = ns(&st->st_mtim),
+		.ctime_ns = ns(&st->st_ctim),
+		.learned_ns = learned_ns,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.digest = *d,
+	};
+}
+
+static bool
+is_gone(int num)
+{
+	return num == ENOENT || num == ENOTDIR || num == ELOOP;
+}
+
+/* The content now, and the stat that goes with it. 1, 0 gone, -1 with errno. */
+static int
+read_content(int rootfd, const char *path, struct stat *ret_st, struct digest *ret)
+{
+	cleanup_close int fd = -1;
+
+	if (S_ISLNK(ret_st->st_mode)) {
+		const char *base;
+		char target[PATH_MAX];
+		ssize_t n;
+
+		fd = fs_open_parent(rootfd, path, &base);
+		if (fd < 0)
+			return is_gone(errno) ? 0 : -1;
+		n = readlinkat(fd, base, target, sizeof(target));
+		if (n < 0)
+			/* EINVAL: no link any more */
+			return is_gone(errno) || errno == EINVAL ? 0 : -1;
+		digest_bytes(target, (size_t)n, ret);
+		return 1;
+	}
+	/* NONBLOCK: a fifo that took the file's place must not hold us. */
+	fd = fs_open_beneath(rootfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	if (fd < 0)
+		return is_gone(errno) ? 0 : -1;
+	if (fstat(fd, ret_st))
+		return -1;
+	if (!S_ISREG(ret_st->st_mode))
+		return 0;
+	return digest_fd(fd, ret, NULL) ? -1 : 1;
+}
+
+static struct learned *
+learned_at(struct filehash *fh, const char *path, size_t len)
+{
+	struct learned *l = htab_getn(&fh->learned, path, len);
+
+	if (!l) {
+		l = arena_new(&fh->arena, struct learned);
+		l->path = arena_memdupz(&fh->arena, path, len);
+		htab_putn(&fh->learned, l->path, len, l);
+	}
+	return l;
+}
+
+static void
+drop_row(struct filehash *fh, size_t row)
+{
+	if (row != SIZE_MAX && fh->state[row] != ROW_REPLACED) {
+		fh->state[row] = ROW_REPLACED;
+		fh->changed = true;
+	}
+}
+
+/* The identity of what `st` is, by the memory or by reading. */
+static int
+identify(struct filehash *fh, int rootfd, const char *path, size_t len, size_t row,
+	struct file_id *ret, struct stat *st, struct err *e)
+{
+	struct learned *l = NULL;
+	const struct stat_row *known = NULL;
+	int64_t learned_ns;
+	struct digest d;
+	int r;
+
+	if (row != SIZE_MAX && fh->state[row] != ROW_REPLACED) {
+		known = &fh->rows[row];
+		fh->state[row] = ROW_ASKED;
+	} else {
+		l = htab_getn(&fh->learned, path, len);
+		if (l && l->keep)
+			known = &l->row;
+	}
+	*ret = (struct file_id){.kind = kind_of(st->st_mode)};
+	if (ret->kind == FILE_OTHER)
+		return 0;
+	if (known && row_is_trusted(known, st)) {
+		ret->digest = known->digest;
+		return 0;
+	}
+	learned_ns = (int64_t)clock_wall_ns();
+	r = read_content(rootfd, path, st, &d);
+	if (r < 0)
+		return err_set(e, ERR_IO, errno, "read %s", path);
+	drop_row(fh, row);
+	l = learned_at(fh, path, len);
+	l->keep = r;
+	fh->changed = true;
+	if (!r) {
+		/* gone, or something else by now; the next look sees what */
+		*ret = (struct file_id){.kind = FILE_ABSENT};
+		return 0;
+	}
+	row_fill(&l->row, st, learned_ns, &d);
+	*ret = (struct file_id){.kind = kind_of(st->st_mode), .digest = d};
+	return 0;
+}
+
+/* Under trust, what was seen is remembered and not looked at again. */
+static struct learned **
+looked_slot(struct filehash *fh, size_t row)
+{
+	if (!fh->looked)
+		fh->looked = xcalloc(fh->nrows, sizeof(struct learned *));
+	return &fh->looked[row];
+}
+
+static const struct learned *
+remembered(struct filehash *fh, const char *path, size_t len, size_t row)
+{
+	const struct learned *l;
+
+	if (row != SIZE_MAX)
+		l = *looked_slot(fh, row);
+	else
+		l = htab_getn(&fh->learned, path, len);
+	return l && l->looked ? l : NULL;
+}
+
+static void
+remember(struct filehash *fh, const char *path, size_t len, size_t row, const struct file_id *id,
+	const struct stat *st)
+{
+	struct learned *l;
+
+	if (row == SIZE_MAX)
+		l = learned_at(fh, path, len);
+	else if (!(l = *looked_slot(fh, row)))
+		l = *looked_slot(fh, row) = arena_new(&fh->arena, struct learned);
+	l->looked = true;
+	l->id = *id;
+	l->st = *st;
+}
+
+int
+filehash_get_stat(struct filehash *fh, int rootfd, const char *path, struct file_id *ret,
+	struct stat *ret_st, struct err *e)
+{
+	size_t len = strlen(path), row = find_row(fh, path, len);
+	const struct learned *l = fh->trust ? remembered(fh, path, len, row) : NULL;
+	struct file_id id = {.kind = FILE_ABSENT};
+	struct stat st = {0};
+
+	if (l) {
+		*ret = l->id;
+		*ret_st = l->st;
+		return 0;
+	}
+	/* A link on the way would be followed here, but what is read is opened beneath; and a known
+	 * file is the same file by device, inode and times, whatever way led there. */
+	if (fstatat(rootfd, path, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (!is_gone(errno))
+			return err_set(e, ERR_IO, errno, "stat %s", path);
+		memset(&st, 0, sizeof(st));
+		drop_row(fh, row);
+	} else if (identify(fh, rootfd, path, len, row, &id, &st, e)) {
+		return -1;
+	}
+	if (fh->trust)
+		remember(fh, path, len, row, &id, &st);
+	*ret = id;
+	*ret_st = st;
+	return 0;
+}
+
+int
+filehash_get(struct filehash *fh, int rootfd, const char *path, struct file_id *ret, struct err *e)
+{
+	struct stat st;
+
+	return filehash_get_stat(fh, rootfd, path, ret, &st, e);
+}
+
+void
+file_id_text(const struct file_id *id, struct strbuf *out)
+{
+	static const char *const prefix[] = {
+		[FILE_ABSENT] = "absent",
+		[FILE_PLAIN] = "100644:",
+		[FILE_EXEC] = "100755:",
+		[FILE_LINK] = "120000:",
+		[FILE_OTHER] = "other",
+	};
+	char hex[DIGEST_HEX];
+
+	strbuf_adds(out, prefix[id->kind]);
+	if (id->kind == FILE_ABSENT || id->kind == FILE_OTHER)
+		return;
+	digest_hex(&id->digest, hex);
+	strbuf_add(out, hex, DIGEST_HEX - 1);
+}
+
+/* Closing: the rows to keep, sorted by path. */
+
+struct kept {
+	const char *path;
+	size_t len;
+	const struct stat_row *row;
+};
+
+static int
+kept_cmp(const void *a, const void *b)
+{
+	const struct kept *x = a, *y = b;
+	int r = memcmp(x->path, y->path, x->len < y->len ? x->len : y->len);
+
+	return r ? r : (x->len > y->len) - (x->len < y->len);
+}
+
+static size_t
+collect(const struct filehash *fh, bool complete, struct kept *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < fh->nrows; i++) {
+		const struct stat_row *r = &fh->rows[i];
+
+		if (fh->state[i] == ROW_REPLACED || (complete && fh->state[i] == ROW_UNASKED))
+			continue;
+		out[n++] = (struct kept){fh->names + r->name, r->name_len, r};
+	}
+	for (size_t i = 0; i < fh->learned.n; i++) {
+		const struct learned *l = fh->learned.entries[i].value;
+
+		if (l->keep)
+			out[n++] = (struct kept){l->path, fh->learned.entries[i].len, &l->row};
+	}
+	qsort(out, n, sizeof(*out), kept_cmp);
+	return n;
+}
+
+static void
+encode(const struct kept *v, size_t n, struct strbuf *out)
+{
+	struct stat_header h = {
+		.version = STAT_VERSION,
+		.byte_order = STAT_BYTE_ORDER,
+		.nrows = n,
+	};
+
+	memcpy(h.magic, stat_magic, sizeof(stat_magic));
+	strbuf_add(out, &h, sizeof(h));
+	for (size_t i = 0; i < n; i++) {
+		struct stat_row row = *v[i].row;
+
+		row.name = h.names_len;
+		row.name_len = (uint32_t)v[i].len;
+		h.names_len += v[i].len;
+		strbuf_add(out, &row, sizeof(row));
+	}
+	for (size_t i = 0; i < n; i++)
+		strbuf_add(out, v[i].path, v[i].len);
+	h.checksum = checksum(out->buf + sizeof(h), out->len - sizeof(h));
+	memcpy(out->buf, &h, sizeof(h));
+}
+
+static void
+save(struct filehash *fh, bool complete)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+	struct kept *v = xreallocarray(NULL, fh->nrows + fh->learned.n + 1, sizeof(*v));
+	size_t n = collect(fh, complete, v);
+
+	if (fh->changed || n != fh->nrows) {
+		encode(v, n, &out);
+		if (fs_replace_file(fh->dirfd, "stat", out.buf, out.len, 0600))
+			log_debug("cache", "stat file not written: %s", strerror(errno));
+	}
+	free(v);
+}
+
+void
+filehash_close(struct filehash *fh, bool complete)
+{
+	if (!fh)
+		return;
+	if (fh->changed || complete)
+		save(fh, complete);
+	if (fh->map)
+		munmap((void *)(uintptr_t)fh->map, fh->map_len);
+	close(fh->dirfd);
+	htab_release(&fh->learned);
+	arena_release(&fh->arena);
+	free(fh->looked);
+	free(fh->state);
+	free(fh);
+}

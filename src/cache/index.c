@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two files: index.db in the cache directory may be shared by many workspaces, state.db is this
+ * workspace's own and holds the stamps. A stamp that is lost costs a restore, nothing else.
+ */
+#include "cache/index.h"
+#include "cache/db.h"
+#include "cache/stamp.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "util/path.h"
+
+/* How exactly the last use of an entry is known: a warm run shall not write thousands of rows. */
+static const int64_t ACCESS_NS = 24LL * 3600 * 1000 * 1000 * 1000;
+
+enum {
+	ENTRY_GET,
+	ENTRY_PUT,
+	ENTRY_DROP,
+	ENTRY_TOUCH,
+	ENTRY_STATEMENTS
+};
+
+static const char entry_version_1[] = "CREATE TABLE entries("
+				      "  key BLOB PRIMARY KEY,"
+				      "  task TEXT NOT NULL,"
+				      "  making INTEGER NOT NULL,"
+				      "  tree BLOB,"
+				      "  bytes INTEGER NOT NULL,"
+				      "  output BLOB,"
+				      "  duration_ns INTEGER NOT NULL,"
+				      "  cpu_us INTEGER NOT NULL,"
+				      "  peak_rss_kb INTEGER NOT NULL,"
+				      "  created_ns INTEGER NOT NULL,"
+				      "  accessed_ns INTEGER NOT NULL"
+				      ") WITHOUT ROWID;";
+static const char *const entry_migrations[] = {entry_version_1};
+
+static const char *const entry_statements[ENTRY_STATEMENTS] = {
+	[ENTRY_GET] = "SELECT task, making, tree, bytes, output, duration_ns, cpu_us, peak_rss_kb,"
+		      " created_ns, accessed_ns FROM entries WHERE key = ?1",
+	[ENTRY_PUT] =
+		"INSERT INTO entries(key, task, making, tree, bytes, output, duration_ns, cpu_us,"
+		" peak_rss_kb, created_ns, accessed_ns)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)"
+		" ON CONFLICT(key) DO UPDATE SET task = ?2, making = ?3, tree = ?4, bytes = ?5,"
+		" output = ?6, duration_ns = ?7, cpu_us = ?8, peak_rss_kb = ?9,"
+		" created_ns = ?10, accessed_ns = ?10 WHERE making <= ?3",
+	[ENTRY_DROP] = "DELETE FROM entries WHERE key = ?1",
+	[ENTRY_TOUCH] = "UPDATE entries SET accessed_ns = ?2 WHERE key = ?1",
+};
+
+static const struct db_schema entry_schema = {
+	entry_migrations, array_len(entry_migrations), entry_statements, ENTRY_STATEMENTS, false};
+
+enum {
+	STAMP_GET,
+	STAMP_PUT,
+	STAMP_DROP,
+	STAMP_STATEMENTS
+};
+
+static const char stamp_version_1[] = "CREATE TABLE stamps("
+				      "  task TEXT PRIMARY KEY,"
+				      "  key BLOB NOT NULL,"
+				      "  seen BLOB NOT NULL"
+				      ");";
+static const char *const stamp_migrations[] = {stamp_version_1};
+
+static const char *const stamp_statements[STAMP_STATEMENTS] = {
+	[STAMP_GET] = "SELECT key, seen FROM stamps WHERE task = ?1",
+	[STAMP_PUT] = "REPLACE INTO stamps(task, key, seen) VALUES(?1, ?2, ?3)",
+	[STAMP_DROP] = "DELETE FROM stamps WHERE task = ?1",
+};
+
+static const struct db_schema stamp_schema = {
+	stamp_migrations, array_len(stamp_migrations), stamp_statements, STAMP_STATEMENTS, true};
+
+struct index {
+	struct db *entries;
+	struct db *stamps;
+	struct digest *used; /* entries whose access time is to be written */
+	size_t nused, used_cap;
+};
+
+void
+entry_release(struct entry *en)
+{
+	free(en->task);
+	*en = (struct entry){0};
+}
+
+/* Both notes, on a line each. */
+static char *
+join_notes(char *a_take, char *b_take)
+{
+	char *r;
+
+	if (!a_take || !b_take)
+		return a_take ? a_take : b_take;
+	r = xasprintf("%s\n%s", a_take, b_take);
+	free(a_take);
+	free(b_take);
+	return r;
+}
+
+int
+index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
+	struct err *e)
+{
+	cleanup_free char *entries = path_join(cache_dir, "index.db");
+	cleanup_free char *stamps = path_join(state_dir, "state.db");
+	cleanup_free char *note_a = NULL, *note_b = NULL;
+	struct index *ix = xcalloc(1, sizeof(*ix));
+
+	if (db_open(entries, &entry_schema, &ix->entries, &note_a, e) ||
+		db_open(stamps, &stamp_schema, &ix->stamps, &note_b, e)) {
+		db_close(ix->entries);
+		free(ix);
+		return -1;
+	}
+	if (ret_note)
+		*ret_note = join_notes(take_ptr(&note_a), take_ptr(&note_b));
+	*ret = ix;
+	return 0;
+}
+
+static int
+write_used(struct index *ix, struct err *e)
+{
+	int64_t now = (int64_t)clock_wall_ns();
+
+	if (db_begin(ix->entries, e))
+		return -1;
+	for (size_t i = 0; i < ix->nused; i++) {
+		if (db_use(ix->entries, ENTRY_TOUCH, e))
+			goto fail;
+		db_bind_blob(ix->entries, 1, ix->used[i].b, DIGEST_SIZE);
+		db_bind_int(ix->entries, 2, now);
+		if (db_run(ix->entries, e))
+			goto fail;
+	}
+	return db_commit(ix->entries, e);
+fail:
+	db_rollback(ix->entries);
+	return -1;
+}
+
+void
+index_close(struct index *ix)
+{
+	struct err e = ERR_INIT;
+
+	if (!ix)
+		return;
+	/* Only the order of pruning is lost with them. */
+	if (ix->nused && write_used(ix, &e))
+		log_debug("cache", "access times not written: %s", e.text);
+	db_close(ix->entries);
+	db_close(ix->stamps);
+	free(ix->used);
+	free(ix);
+}
+
+/* NULL leaves the digest alone; a blob of another size is damage. */
+static bool
+get_digest(struct db *db, int col, bool *ret_has, struct digest *ret)
+{
+	size_t n;
+	const void *p = db_get_blob(db, col, &n);
+
+	*ret_has = p != NULL;
+	if (!p)
+		return true;
+	if (n != DIGEST_SIZE)
+		return false;
+	memcpy(ret->b, p, n);
+	return true;
+}
+
+/* False: the row is none that index_put wrote. */
+static bool
+read_entry(struct db *db, struct entry *ret)
+{
+	const char *task = db_get_text(db, 0);
+	int64_t making = db_get_int(db, 1);
+
+	if (!task || making < MADE_UNCONFINED || making > MADE_PROVEN ||
+		!get_digest(db, 2, &ret->has_tree, &ret->tree) ||
+		!get_digest(db, 4, &ret->has_output, &ret->output))
+		return false;
+	ret->making = (enum entry_making)making;
+	ret->bytes = (uint64_t)db_get_int(db, 3);
+	ret->duration_ns = (uint64_t)db_get_int(db, 5);
+	ret->cpu_us = (uint64_t)db_get_int(db, 6);
+	ret->peak_rss_kb = (uint64_t)db_get_int(db, 7);
+	ret->created_ns = db_get_int(db, 8);
+	ret->task = xstrdup(task);
+	return true;
+}
+
+static void
+mark_used(struct index *ix, const struct digest *key)
+{
+	GROW(ix->used, ix->nused + 1, ix->used_cap);
+	ix->used[ix->nused++] = *key;
+}
+
+int
+index_get(struct index *ix, const struct digest *key, struct entry *ret, struct err *e)
+{
+	struct entry en = {.key = *key};
+	int64_t accessed = 0;
+	int r;
+
+	if (db_begin_reading(ix->entries, e) || db_use(ix->entries, ENTRY_GET, e))
+		return -1;
+	db_bind_blob(ix->entries, 1, key->b, DIGEST_SIZE);
+	r = db_step(ix->entries, e);
+	if (r > 0) {
+		r = read_entry(ix->entries, &en);
+		accessed = db_get_int(ix->entries, 9);
+	}
+	db_reset(ix->entries);
+	if (r <= 0)
+		return r;
+	if (accessed < (int64_t)clock_wall_ns() - ACCESS_NS)
+		mark_used(ix, key);
+	*ret = en;
+	return 1;
+}
+
+int
+index_put(struct index *ix, const struct entry *en, struct err *e)
+{
+	struct db *db = ix->entries;
+
+	if (db_use(db, ENTRY_PUT, e))
+		return -1;
+	db_bind_blob(db, 1, en->key.b, DIGEST_SIZE);
+	db_bind_text(db, 2, en->task);
+	db_bind_int(db, 3, en->making);
+	db_bind_blob(db, 4, en->has_tree ? en->tree.b : NULL, DIGEST_SIZE);
+	db_bind_int(db, 5, (int64_t)en->bytes);
+	db_bind_blob(db, 6, en->has_output ? en->output.b : NULL, DIGEST_SIZE);
+	db_bind_int(db, 7, (int64_t)en->duration_ns);
+	db_bind_int(db, 8, (int64_t)en->cpu_us);
+	db_bind_int(db, 9, (int64_t)en->peak_rss_kb);
+	db_bind_int(db, 10, en->created_ns);
+	if (db_run(db, e))
+		return -1;
+	return db_changes(db) > 0;
+}
+
+int
+index_drop(struct index *ix, const struct digest *key, struct err *e)
+{
+	if (db_use(ix->entries, ENTRY_DROP, e))
+		return -1;
+	db_bind_blob(ix->entries, 1, key->b, DIGEST_SIZE);
+	return db_run(ix->entries, e);
+}
+
+int
+index_stamp(struct index *ix, const char *task, const struct digest *key, const struct outputs *o,
+	struct err *e)
+{
+	cleanup_strbuf struct strbuf seen = STRBUF_INIT;
+
+	stamp_encode(o, &seen);
+	if (db_use(ix->stamps, STAMP_PUT, e))
+		return -1;
+	db_bind_text(ix->stamps, 1, task);
+	db_bind_blob(ix->stamps, 2, key->b, DIGEST_SIZE);
+	db_bind_blob(ix->stamps, 3, seen.buf, seen.len);
+	return db_run(ix->stamps, e);
+}
+
+int
+index_unstamp(struct index *ix, const char *task, struct err *e)
+{
+	if (db_use(ix->stamps, STAMP_DROP, e))
+		return -1;
+	db_bind_text(ix->stamps, 1, task);
+	return db_run(ix->stamps, e);
+}
+
+int
+index_is_current(
+	struct index *ix, int rootfd, const char *task, const struct digest *key, struct err *e)
+{
+	struct db *db = ix->stamps;
+	size_t n;
+	int r;
+
+	if (db_begin_reading(db, e) || db_use(db, STAMP_GET, e))
+		return -1;
+	db_bind_text(db, 1, task);
+	r = db_step(db, e);
+	if (r > 0) {
+		const void *stamped = db_get_blob(db, 0, &n);
+
+		r = n == DIGEST_SIZE && !memcmp(stamped, key->b, n);
+	}
+	if (r > 0) {
+		const void *seen = db_get_blob(db, 1, &n);
+
+		r = stamp_is_true(rootfd, seen, n);
+	}
+	db_reset(db);
+	return r;
+}
+
+int
+index_begin(struct index *ix, struct err *e)
+{
+	if (db_begin(ix->stamps, e))
+		return -1;
+	if (!db_begin(ix->entries, e))
+		return 0;
+	db_rollback(ix->stamps);
+	return -1;
+}
+
+/* Entries first: a stamp of an entry that is not there makes no hit. */
+int
+index_commit(struct index *ix, struct err *e)
+{
+	if (db_commit(ix->entries, e)) {
+		db_rollback(ix->stamps);
+		return -1;
+	}
+	return db_commit(ix->stamps, e);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where outputs start: the literal heads of a set's globs, and where those really are when a link to
+ * a directory stands on the way. Used by outputs.c and tree.c alone.
+ */
+#ifndef CACHE_OUTPUTS_HEAD_H
+#define CACHE_OUTPUTS_HEAD_H
+
+#include "util/base.h"
+#include <sys/stat.h>
+
+struct err;
+struct globset;
+
+enum head_kind {
+	HEAD_ABSENT, /* nothing there: `real` is where it would be made */
+	HEAD_DIR,
+	HEAD_OTHER, /* a file, a link that is an output itself, … */
+};
+
+struct output_head {
+	char *path; /* as declared, from the workspace root */
+	char *real; /* without any link */
+	enum head_kind what;
+	bool stays;     /* is not removed: a wildcard starts here, or a link leads here */
+	struct stat st; /* unless HEAD_ABSENT */
+};
+struct output_heads {
+	struct output_head *v; /* sorted by path, unique */
+	size_t n, cap;
+};
+
+/* A link on the way that leads out of the project (the globs' base directory), to .git, .vx or a
+ * nested project is refused by name. */
+int output_heads_find(int rootfd, const struct globset *set, const char *const *nested,
+	size_t nnested, struct output_heads *ret, struct err *e);
+void output_heads_release(struct output_heads *h);
+#define cleanup_output_heads __attribute__((cleanup(output_heads_release)))
+
+bool output_heads_has(const struct output_heads *h, const char *path);
+bool output_heads_stays(const struct output_heads *h, const char *path);
+/* Strictly below some head. */
+bool output_heads_is_below(const struct output_heads *h, const char *path);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/stamp.h"
+#include "cache/outputs.h"
+#include "util/strbuf.h"
+#include <fcntl.h>
+
+enum {
+	STAMP_VERSION = 1,
+	STAMP_WATCH = 0x80
+};
+
+/* One output or watched directory; its path and a NUL follow, padded to 8. */
+struct stamp_row {
+	uint8_t type; /* enum output_type, or STAMP_WATCH */
+	uint8_t zero[3];
+	uint32_t mode;
+	uint64_t size, ino;
+	int64_t mtime_ns, ctime_ns;
+	uint32_t path_len, zero2;
+};
+_Static_assert(sizeof(struct stamp_row) == 48, "a stamp's rows have no padding");
+
+static size_t
+padded(size_t len)
+{
+	return (len + 1 + 7) & ~(size_t)7;
+}
+
+static void
+add_row(struct strbuf *out, struct stamp_row row, const char *path)
+{
+	static const char pad[8];
+	size_t n = strlen(path);
+
+	row.path_len = (uint32_t)n;
+	strbuf_add(out, &row, sizeof(row));
+	strbuf_add(out, path, n);
+	strbuf_add(out, pad, padded(n) - n);
+}
+
+void
+stamp_encode(const struct outputs *o, struct strbuf *out)
+{
+	uint64_t version = STAMP_VERSION;
+
+	strbuf_add(out, &version, sizeof(version));
+	for (size_t i = 0; i < o->n; i++) {
+		const struct output *v = &o->v[i];
+		struct stamp_row row = {
+			.type = (uint8_t)v->type,
+			.mode = v->mode,
+			.size = v->size,
+			.ino = v->ino,
+			.mtime_ns = v->mtime_ns,
+			.ctime_ns = v->ctime_ns,
+		};
+
+		add_row(out, row, v->path);
+	}
+	for (size_t i = 0; i < o->nwatch; i++) {
+		struct stamp_row row = {.type = STAMP_WATCH, .mtime_ns = o->watch[i].mtime_ns};
+
+		add_row(out, row, o->watch[i].path);
+	}
+}
+
+/* A directory that a link on the way stands for was seen through that link. */
+static int
+look(int rootfd, const char *path, bool dir, struct stat *st)
+{
+	if (!*path)
+		path = ".";
+	if (fstatat(rootfd, path, st, AT_SYMLINK_NOFOLLOW))
+		return -1;
+	return dir && S_ISLNK(st->st_mode) ? fstatat(rootfd, path, st, 0) : 0;
+}
+
+static bool
+row_is_true(int rootfd, const struct stamp_row *row, const char *path)
+{
+	struct output now = {0};
+	struct stat st;
+	bool there = !look(rootfd, path, row->type == OUTPUT_DIR || row->type == STAMP_WATCH, &st);
+
+	if (row->type == STAMP_WATCH && row->mtime_ns == OUTPUT_ABSENT)
+		return !there;
+	if (!there || !output_fill(&now, &st) || now.mtime_ns != row->mtime_ns)
+		return false;
+	if (row->type == STAMP_WATCH)
+		return now.type == OUTPUT_DIR;
+	if (now.type != row->type || now.mode != row->mode || now.ino != row->ino)
+		return false;
+	/* A directory's ctime moves with chmod alone, and its mode is compared. */
+	return now.type == OUTPUT_DIR || (now.size == row->size && now.ctime_ns == row->ctime_ns);
+}
+
+bool
+stamp_is_true(int rootfd, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+	uint64_t version;
+
+	if (n < sizeof(version))
+		return false;
+	memcpy(&version, p, sizeof(version));
+	p += sizeof(version);
+	n -= sizeof(version);
+	if (version != STAMP_VERSION)
+		return false;
+	while (n) {
+		struct stamp_row row;
+
+		if (n < sizeof(row))
+			return false;
+		memcpy(&row, p, sizeof(row));
+		p += sizeof(row);
+		n -= sizeof(row);
+		if (row.path_len >= n || padded(row.path_len) > n || p[row.path_len] ||
+			!row_is_true(rootfd, &row, p))
+			return false;
+		p += padded(row.path_len);
+		n -= padded(row.path_len);
+	}
+	return true;
+}

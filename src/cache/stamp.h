@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a task's outputs looked like after their last save or restore, as bytes of one row
+ * (docs/CACHE.md), and whether they still look so. Used by index.c alone.
+ */
+#ifndef CACHE_STAMP_H
+#define CACHE_STAMP_H
+
+#include "util/base.h"
+
+struct outputs;
+struct strbuf;
+
+void stamp_encode(const struct outputs *o, struct strbuf *out);
+
+/* Every output has the size, mode, mtime, inode and ctime it had (directories: mode, mtime, inode),
+ * and every directory in which one could have appeared has its mtime. No allocation. */
+bool stamp_is_true(int rootfd, const void *bytes, size_t n);
+
+#endif

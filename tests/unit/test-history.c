@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/db.h"
+#include "cache/history.h"
+#include "tests/unit/ws.h"
+#include "util/clock.h"
+
+static struct history *h;
+
+static int64_t
+now(void)
+{
+	return (int64_t)clock_wall_ns();
+}
+
+static int
+record(const struct history_task *tasks, size_t n, int64_t started_ns)
+{
+	struct err e = ERR_INIT;
+	struct history_run run = {.command = "vx run build",
+		.started_ns = started_ns,
+		.ended_ns = started_ns + 5,
+		.concurrency = 2,
+		.tasks = tasks,
+		.ntasks = n};
+	char id[37];
+	int r;
+
+	history_run_id(id);
+	run.run_id = id;
+	r = history_record(h, &run, &e);
+	if (r)
+		diag("%s", e.text);
+	return r;
+}
+
+static int
+record_one(const char *task, const char *status, const char *cache, uint64_t ms)
+{
+	struct history_task t = {.task = task,
+		.status = status,
+		.cache = cache,
+		.has_key = true,
+		.duration_ns = ms * 1000000u,
+		.started_ns = now()};
+
+	return record(&t, 1, now());
+}
+
+static long long
+p50(const char *task)
+{
+	struct err e = ERR_INIT;
+	uint64_t ms = 0;
+	int r = history_p50(h, task, &ms, &e);
+
+	return r == 1 ? (long long)ms : r - 1;
+}
+
+static void
+test_p50(void)
+{
+	ok_int(p50("a#b"), -1, "a task that never ran");
+	record_one("a#b", "success", "miss", 30);
+	ok_int(p50("a#b"), 30, "once");
+	record_one("a#b", "success", "no-cache", 10);
+	record_one("a#b", "success", "miss", 20);
+	ok_int(p50("a#b"), 20, "the median");
+	record_one("a#b", "cache-hit", "restored", 1);
+	record_one("a#b", "failed", "miss", 1);
+	record_one("other", "success", "miss", 1);
+	ok_int(p50("a#b"), 20, "hits, failures and other tasks do not count");
+	for (int i = 0; i < 9; i++)
+		record_one("a#b", "success", "miss", 100);
+	ok_int(p50("a#b"), 100, "only the last nine count");
+}
+
+static void
+test_ids(void)
+{
+	char a[37], b[37];
+
+	history_run_id(a);
+	history_run_id(b);
+	ok(strlen(a) == 36 && a[8] == '-' && a[13] == '-' && a[14] == '7' && a[18] == '-' &&
+			strchr("89ab", a[19]) && a[23] == '-',
+		"a UUID of version 7: %s", a);
+	ok(strcmp(a, b) != 0 && strncmp(a, b, 8) <= 0, "each is new, and later");
+}
+
+/* Counting needs statements of its own. */
+static const char *const count_sql[] = {"SELECT count(*) FROM runs", "SELECT count(*) FROM tasks",
+	"SELECT count(*) FROM denials", "SELECT count(*) FROM key_texts"};
+
+static int64_t
+count(size_t what)
+{
+	static const char *const migrations[1] = {""};
+	const struct db_schema schema = {migrations, 1, count_sql, array_len(count_sql), true};
+	struct err e = ERR_INIT;
+	struct db *db;
+	char path[100];
+	int64_t n = -1;
+
+	snprintf(path, sizeof(path), "%s/history.db", ws_path);
+	if (db_open(path, &schema, &db, NULL, &e) || db_use(db, what, &e) || db_step(db, &e) != 1)
+		bug("%s", e.text);
+	n = db_get_int(db, 0);
+	db_reset(db);
+	db_close(db);
+	return n;
+}
+
+static void
+test_content(void)
+{
+	static const struct history_denial denials[] = {
+		{"read", "../x", "finding", "sh", "allow.read: ['../x']", 7},
+		{"write", "y", "finding", NULL, NULL, 0}};
+	struct history_task t[] = {{.task = "a",
+					   .status = "failed",
+					   .cache = "miss",
+					   .denials = denials,
+					   .ndenials = 2,
+					   .nfindings = 2,
+					   .has_key = true,
+					   .key_text = "k\0ey",
+					   .key_text_len = 4},
+		{.task = "b", .status = "skipped", .cache = "no-cache", .blocked_by = "a"}};
+	struct history_task twice[] = {t[0], t[0]};
+
+	ok_int(record(t, 2, now() - 40LL * 24 * 3600 * 1000000000), 0, "an old run");
+	ok_int(count(0), 1, "the run just recorded always stays");
+	ok_int(record(t, 2, now()), 0, "denials and a key's text");
+	ok(count(0) == 1 && count(1) == 2 && count(2) == 2 && count(3) == 1,
+		"the old run went with all that was its own");
+	ok_int(record(t, 2, now()), 0, "the same text again");
+	ok(count(1) == 4 && count(3) == 1, "is one row");
+	ok_int(record(twice, 2, now()), -1, "a task twice in one run is an error");
+	ok(count(0) == 2 && count(1) == 4, "and leaves nothing");
+	ok_int(record(NULL, 0, now()), 0, "a run of no tasks");
+}
+
+/* Not a measurement, but what would show a design gone quadratic. */
+static void
+test_many(void)
+{
+	enum {
+		N = 3270
+	};
+	static char names[N][32];
+	static struct history_task t[N];
+	uint64_t start, first, second;
+
+	for (int i = 0; i < N; i++) {
+		snprintf(
+			names[i], sizeof(names[i]), "pkg-%04d#%s", i / 3, i % 3 ? "test" : "build");
+		snprintf(names[i] + strlen(names[i]), 4, "%d", i % 3);
+		t[i] = (struct history_task){.task = names[i],
+			.status = "cache-hit",
+			.cache = "up-to-date",
+			.has_key = true,
+			.duration_ns = 1000,
+			.started_ns = now()};
+		memcpy(t[i].key.b, &i, sizeof(i));
+	}
+	start = clock_monotonic_ns();
+	ok_int(record(t, N, now()), 0, "3270 tasks");
+	first = clock_monotonic_ns();
+	ok_int(record(t, N, now()), 0, "and again");
+	second = clock_monotonic_ns();
+	diag("%llu us, then %llu us", (unsigned long long)(first - start) / 1000,
+		(unsigned long long)(second - first) / 1000);
+	ok(second - first < 2000000000u, "in less than two seconds");
+}
+
+int
+main(void)
+{
+	struct err e = ERR_INIT;
+
+	ws_begin();
+	if (history_open(ws_path, &h, &e))
+		bug("%s", e.text);
+	test_content();
+	test_p50();
+	test_ids();
+	test_many();
+	history_close(h);
+	ws_end();
+	return tap_done();
+}

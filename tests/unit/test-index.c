@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/db.h"
+#include "cache/index.h"
+#include "tests/unit/globs.h"
+#include "tests/unit/ws.h"
+#include "util/fd.h"
+#include <sys/stat.h>
+
+static struct index *ix;
+
+static void
+open_index(const char *want_note)
+{
+	struct err e = ERR_INIT;
+	cleanup_free char *note = NULL;
+
+	if (index_open(ws_path, ws_path, &ix, &note, &e))
+		bug("%s", e.text);
+	ok(want_note ? note && strstr(note, want_note) : !note, "note: %s", note ? note : "none");
+}
+
+static void
+close_index(void)
+{
+	index_close(ix);
+	ix = NULL;
+}
+
+static struct digest
+key(unsigned char b)
+{
+	struct digest d;
+
+	memset(&d, b, sizeof(d));
+	return d;
+}
+
+static int
+put(unsigned char k, enum entry_making making, uint64_t bytes)
+{
+	char task[] = "app#build";
+	struct entry en = {.key = key(k),
+		.task = task,
+		.making = making,
+		.bytes = bytes,
+		.has_tree = bytes > 0,
+		.tree = key(9),
+		.created_ns = 5,
+		.duration_ns = 7};
+	struct err e = ERR_INIT;
+	int r = index_put(ix, &en, &e);
+
+	if (r < 0)
+		diag("%s", e.text);
+	return r;
+}
+
+static uint64_t
+bytes_of(unsigned char k)
+{
+	struct digest d = key(k);
+	struct entry en = {0};
+	struct err e = ERR_INIT;
+	uint64_t r = UINT64_MAX;
+
+	if (index_get(ix, &d, &en, &e) == 1)
+		r = en.bytes;
+	entry_release(&en);
+	return r;
+}
+
+static void
+test_entries(void)
+{
+	struct digest k = key(1);
+	struct entry en = {0};
+	struct err e = ERR_INIT;
+
+	ws_begin();
+	open_index(NULL);
+	ok_int(index_get(ix, &k, &en, &e), 0, "nothing there");
+	ok_int(put(1, MADE_CONFINED, 10), 1, "written");
+	close_index();
+	open_index(NULL);
+	ok_int(index_get(ix, &k, &en, &e), 1, "found by the next process");
+	ok(en.making == MADE_CONFINED && en.bytes == 10 && en.has_tree && !en.has_output &&
+			en.created_ns == 5 && en.duration_ns == 7 && !strcmp(en.task, "app#build"),
+		"as it was put");
+	entry_release(&en);
+	ok_int(put(1, MADE_UNCONFINED, 11), 0, "a lower making does not replace");
+	ok_int((long long)bytes_of(1), 10, "the better entry stands");
+	ok_int(put(1, MADE_CONFINED, 12), 1, "an equal one does");
+	ok_int(put(1, MADE_PROVEN, 13), 1, "a higher one does");
+	ok_int((long long)bytes_of(1), 13, "it is the last");
+	ok_int(index_drop(ix, &k, &e), 0, "dropped");
+	ok_int(index_get(ix, &k, &en, &e), 0, "gone");
+	ok(!index_begin(ix, &e) && put(2, MADE_PROVEN, 1) == 1 && !index_commit(ix, &e),
+		"many writes as one");
+	ok(!index_begin(ix, &e) && put(3, MADE_PROVEN, 1) == 1, "without a commit");
+	close_index();
+	open_index(NULL);
+	ok(bytes_of(2) == 1 && bytes_of(3) == UINT64_MAX, "nothing is kept");
+	close_index();
+	ws_end();
+}
+
+static void
+write_file(const char *name, const char *bytes, size_t n)
+{
+	if (fs_replace_file(ws_fd, name, bytes, n, 0644))
+		bug("write %s", name);
+}
+
+static void
+test_damaged(void)
+{
+	static const char rubbish[8192] = "not a database";
+	struct err e = ERR_INIT;
+	struct stat st;
+
+	ws_begin();
+	open_index(NULL);
+	put(1, MADE_PROVEN, 1);
+	close_index();
+	unlinkat(ws_fd, "index.db-wal", 0);
+	unlinkat(ws_fd, "index.db-shm", 0);
+	write_file("index.db", rubbish, sizeof(rubbish));
+	open_index("index.db.broken");
+	ok_int((long long)bytes_of(1), -1, "a damaged index is forgotten");
+	ok_int(put(1, MADE_PROVEN, 1), 1, "and works");
+	close_index();
+	ok(!fstatat(ws_fd, "index.db.broken", &st, 0), "the old one is kept aside");
+	write_file("state.db", rubbish, sizeof(rubbish));
+	unlinkat(ws_fd, "state.db-wal", 0);
+	unlinkat(ws_fd, "state.db-shm", 0);
+	open_index("state.db.broken");
+	close_index();
+	ws_end();
+
+	ws_begin();
+	write_file("index.db", rubbish, 0);
+	open_index(NULL);
+	ok_int(put(1, MADE_PROVEN, 1), 1, "an empty file is a new database");
+	close_index();
+	ws_end();
+
+	ws_begin();
+	if (geteuid()) {
+		fchmod(ws_fd, 0555);
+		ok(index_open(ws_path, ws_path, &ix, NULL, &e), "a directory that is read-only");
+		ok_err(&e, "index.db", "is named");
+		fchmod(ws_fd, 0755);
+	} else {
+		skip("a directory that is read-only", "root may write it");
+	}
+	ws_end();
+}
+
+static void
+test_versions(void)
+{
+	static const char *const one[] = {"CREATE TABLE t(a)"};
+	static const char *const three[] = {
+		"CREATE TABLE t(a)", "ALTER TABLE t ADD b", "INSERT INTO t VALUES(1, 2)"};
+	static const char *const sql[] = {"SELECT count(*) FROM t"};
+	static const char *const bad[] = {"CREATE TABLE t(a)", "SELECT nonsense"};
+	const struct db_schema old = {one, 1, sql, 1, false}, new = {three, 3, sql, 1, true},
+			       broken = {bad, 2, sql, 1, true};
+	struct err e = ERR_INIT;
+	char path[100];
+	struct db *db;
+
+	ws_begin();
+	snprintf(path, sizeof(path), "%s/test.db", ws_path);
+	ok(!db_open(path, &old, &db, NULL, &e), "an old one");
+	db_close(db);
+	ok(db_open(path, &broken, &db, NULL, &e) < 0, "a migration that fails");
+	err_clear(&e);
+	ok(!db_open(path, &new, &db, NULL, &e), "is no hindrance to a good one");
+	ok(!db_use(db, 0, &e) && db_step(db, &e) == 1 && db_get_int(db, 0) == 1,
+		"all steps ran once");
+	db_reset(db);
+	db_close(db);
+	ok(!db_open(path, &new, &db, NULL, &e), "nor does it run again");
+	ok(!db_use(db, 0, &e) && db_step(db, &e) == 1 && db_get_int(db, 0) == 1, "still one row");
+	db_reset(db);
+	db_close(db);
+	ok(db_open(path, &old, &db, NULL, &e) < 0, "a newer file is refused");
+	ok_err(&e, "test.db was written by a newer vx (version 3, this one reads up to 1)",
+		"naming the file and both versions");
+	ws_end();
+}
+
+/* Stamps. */
+
+static struct arena arena;
+static struct globset set;
+
+static void
+stamp(unsigned char k)
+{
+	struct digest d = key(k);
+	struct outputs o = {0};
+	struct err e = ERR_INIT;
+
+	if (outputs_scan(ws_fd, &set, NULL, 0, &o, &e) || index_stamp(ix, "p#build", &d, &o, &e))
+		bug("%s", e.text);
+	outputs_release(&o);
+}
+
+static int
+current(unsigned char k)
+{
+	struct digest d = key(k);
+	struct err e = ERR_INIT;
+
+	return index_is_current(ix, ws_fd, "p#build", &d, &e);
+}
+
+/* The file system's clock stands still for some milliseconds; a test cannot wait for it, so it sets
+ * times of its own before it stamps. */
+static void
+set_back(const char *path)
+{
+	struct timespec t[2] = {{1000, 0}, {1000, 0}};
+
+	if (utimensat(ws_fd, path, t, AT_SYMLINK_NOFOLLOW))
+		bug("utimensat %s", path);
+}
+
+static void
+fresh(void)
+{
+	ws_write("p/dist/a", "1");
+	ws_write("p/dist/deep/b", "1");
+	set_back("p/dist/deep");
+	set_back("p/dist");
+	set_back("p");
+	stamp(1);
+}
+
+static void
+test_stamps(void)
+{
+	struct err e = ERR_INIT;
+
+	ws_begin();
+	open_index(NULL);
+	ok_int(current(1), 0, "no stamp, not current");
+	fresh();
+	ok_int(current(1), 1, "stamped, current");
+	ok_int(current(2), 0, "not for another key");
+	ws_write("p/dist/a", "22");
+	ok_int(current(1), 0, "a changed file");
+	fresh();
+	ws_write("p/dist/deep/c", "stray");
+	ok_int(current(1), 0, "a file too many");
+	ws_remove("p/dist/deep/c");
+	fresh();
+	ws_remove("p/dist/deep/b");
+	ok_int(current(1), 0, "a file too few");
+	fresh();
+	fchmodat(ws_fd, "p/dist/a", 0755, 0) ? bug("chmod") : (void)0;
+	ok_int(current(1), 0, "a changed mode");
+	fresh();
+	ws_write("p/other", "");
+	ok_int(current(1), 1, "what lies beside is nobody's business");
+	ok(!index_unstamp(ix, "p#build", &e) && !current(1), "unstamped");
+	close_index();
+	ws_end();
+
+	ws_begin();
+	open_index(NULL);
+	fs_mkdirs(ws_fd, "p");
+	stamp(3);
+	ok_int(current(3), 1, "no outputs at all can be current");
+	ws_write("p/dist/x", "");
+	ok_int(current(3), 0, "until one appears");
+	close_index();
+	ws_end();
+
+	/* Without a directory of its own, a wildcard watches the one it starts from. */
+	set = GLOBS(&arena, "p", "*.log", "gen/**/*.js");
+	ws_begin();
+	open_index(NULL);
+	ws_write("p/a.log", "");
+	ws_write("p/gen/x/y.js", "");
+	set_back("p/gen/x");
+	set_back("p/gen");
+	set_back("p");
+	stamp(4);
+	ok_int(current(4), 1, "wildcards in a shared directory");
+	ws_write("p/b.log", "");
+	ok_int(current(4), 0, "a new match there");
+	set_back("p");
+	stamp(4);
+	ws_write("p/gen/x/z.js", "");
+	ok_int(current(4), 0, "or in a directory that is no output");
+	close_index();
+	ws_end();
+
+	set = GLOBS(&arena, "p", "dist/**");
+	ws_begin();
+	open_index(NULL);
+	ws_write("p/store/x", "");
+	ws_link("p/dist", "store");
+	set_back("p/store");
+	stamp(5);
+	ok_int(current(5), 1, "behind a link on the way");
+	ws_write("p/store/y", "");
+	ok_int(current(5), 0, "strays show there too");
+	close_index();
+	ws_end();
+}
+
+int
+main(void)
+{
+	arena_init(&arena);
+	set = GLOBS(&arena, "p", "dist/**");
+	test_entries();
+	test_damaged();
+	test_versions();
+	test_stamps();
+	arena_release(&arena);
+	return tap_done();
+}

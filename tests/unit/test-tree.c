@@ -1,0 +1,748 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store.h"
+#include "cache/tree.h"
+#include "tests/unit/globs.h"
+#include "tests/unit/ws.h"
+#include "util/fd.h"
+#include "util/strbuf.h"
+#include <limits.h>
+#include <sys/stat.h>
+
+static struct arena arena;
+static struct globset dist;
+static struct store *store;
+static int cachefd = -1;
+
+static void
+begin(void)
+{
+	struct err e = ERR_INIT;
+
+	ws_begin();
+	cachefd = fs_open_mkdirs(ws_fd, ".cache");
+	if (cachefd < 0 || store_open(cachefd, &store, &e))
+		bug("%s", e.text);
+}
+
+static void
+end(void)
+{
+	store_close(store);
+	close(cachefd);
+	ws_end();
+}
+
+static void
+set_mode(const char *path, mode_t mode)
+{
+	if (fchmodat(ws_fd, path, mode, 0))
+		bug("chmod %s", path);
+}
+
+static struct digest
+save(const struct globset *set)
+{
+	struct outputs o = {0};
+	struct err e = ERR_INIT;
+	struct digest d;
+	uint64_t bytes;
+
+	if (outputs_scan(ws_fd, set, NULL, 0, &o, &e) ||
+		tree_save(store, ws_fd, &o, &d, &bytes, &e))
+		bug("%s", e.text);
+	outputs_release(&o);
+	return d;
+}
+
+static int
+restore(const struct globset *set, const struct digest *d)
+{
+	struct outputs o = {0};
+	struct err e = ERR_INIT;
+	int r = tree_restore(store, d, ws_fd, set, NULL, 0, &o, &e);
+
+	if (r < 0)
+		diag("%s", e.text);
+	outputs_release(&o);
+	return r;
+}
+
+static int
+remove_in(const char *dir, const char *name)
+{
+	cleanup_close int fd = openat(ws_fd, dir, O_PATH | O_CLOEXEC);
+
+	return fs_remove_tree(fd, name);
+}
+
+/* All of the workspace but the cache and .vx, as text: type, mode, name, content. */
+
+static enum fs_visit
+paint(void *ctx, const struct fs_entry *en)
+{
+	struct strbuf *out = ctx;
+	char target[PATH_MAX];
+	ssize_t n;
+
+	if (!strcmp(en->path, ".cache") || !strcmp(en->path, ".vx"))
+		return FS_VISIT_SKIP;
+	strbuf_addf(out, "%o %s ", en->st->st_mode, en->path);
+	if (S_ISREG(en->st->st_mode)) {
+		mode_t mode = en->st->st_mode & 07777;
+		cleanup_close int fd = -1;
+
+		if (!(mode & 0400) && fchmodat(en->parent, en->name, mode | 0400, 0))
+			bug("chmod");
+		fd = openat(en->parent, en->name, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || fd_read_all(fd, out, 1 << 24) || (!(mode & 0400) && fchmod(fd, mode)))
+			bug("read %s", en->path);
+	} else if (S_ISLNK(en->st->st_mode)) {
+		n = readlinkat(en->parent, en->name, target, sizeof(target));
+		strbuf_add(out, target, n > 0 ? (size_t)n : 0);
+	}
+	strbuf_addch(out, '\0');
+	return FS_VISIT_CONTINUE;
+}
+
+static void
+picture(struct strbuf *out)
+{
+	strbuf_reset(out);
+	if (fs_walk(ws_fd, "", paint, out))
+		bug("walk: %s", strerror(errno));
+}
+
+static bool
+same_picture(const struct strbuf *a, const struct strbuf *b)
+{
+	size_t i = 0;
+
+	if (a->len == b->len && !memcmp(a->buf, b->buf, a->len))
+		return true;
+	while (i < a->len && i < b->len && a->buf[i] == b->buf[i])
+		i++;
+	diag("pictures differ at byte %zu: %.60s | %.60s", i, a->buf + i, b->buf + i);
+	return false;
+}
+
+/* No staging is left anywhere. */
+static void
+check_tidy(const char *name)
+{
+	struct strbuf names = STRBUF_INIT;
+	cleanup_dir DIR *d = NULL;
+	const struct dirent *en;
+	int fd = openat(ws_fd, ".vx", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 && (d = fdopendir(fd)))
+		while ((en = readdir(d)))
+			if (*en->d_name != '.')
+				strbuf_adds(&names, en->d_name);
+	ok_str(names.buf, "", name);
+	strbuf_release(&names);
+}
+
+/* Cases. */
+
+static void
+test_round_trip(void)
+{
+	cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+	struct digest d, again;
+	struct stat a, b;
+
+	begin();
+	ws_write("p/src/in", "source");
+	ws_write("p/dist/a", "same");
+	ws_write("p/dist/s/b", "same");
+	ws_write("p/dist/empty", "");
+	fs_mkdirs(ws_fd, "p/dist/nothing");
+	ws_link("p/dist/link", "s/b");
+	ws_link("p/dist/broken", "../nowhere");
+	ws_link("p/dist/dir", "s");
+	set_mode("p/dist/a", 0755);
+	set_mode("p/dist/s/b", 0600);
+	picture(&before);
+	d = save(&dist);
+	again = save(&dist);
+	ok(digest_equal(&d, &again), "the same outputs are the same tree");
+
+	remove_in("p", "dist");
+	ok_int(restore(&dist, &d), 1, "all of it missing");
+	picture(&after);
+	ok(same_picture(&before, &after), "byte for byte, with modes and links");
+
+	fstatat(ws_fd, "p/dist", &a, 0);
+	ws_write("p/dist/a", "changed");
+	ws_write("p/dist/stray/x", "x");
+	ws_remove("p/dist/s/b");
+	ws_remove("p/dist/link");
+	ws_write("p/dist/link/now/a/directory", "");
+	unlinkat(ws_fd, "p/dist/nothing", AT_REMOVEDIR);
+	ws_write("p/dist/nothing", "now a file");
+	ok_int(restore(&dist, &d), 1, "parts of it wrong");
+	picture(&after);
+	ok(same_picture(&before, &after), "mended");
+	fstatat(ws_fd, "p/dist", &b, 0);
+	ok(a.st_ino == b.st_ino, "an existing directory is never replaced");
+	ws_write("p/dist/a", "written to");
+	ok_int(restore(&dist, &d), 1, "after a write into a restored file");
+	picture(&after);
+	ok(same_picture(&before, &after), "the store had its own copy");
+	check_tidy("no scratch is left");
+	end();
+}
+
+static void
+test_fresh_times(void)
+{
+	struct timespec t[2] = {{1000, 0}, {1000, 0}};
+	struct digest d;
+	struct stat st;
+
+	begin();
+	ws_write("p/dist/a", "x");
+	utimensat(ws_fd, "p/dist/a", t, 0);
+	d = save(&dist);
+	ws_remove("p/dist/a");
+	restore(&dist, &d);
+	ok(!fstatat(ws_fd, "p/dist/a", &st, 0) && st.st_mtim.tv_sec > 1000,
+		"a restored file is as new as its restore");
+	end();
+}
+
+static void
+test_globs(void)
+{
+	struct globset set = GLOBS(&arena, "p", "gen/**/*.js", "!gen/x/**", "one");
+	cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+	struct digest d;
+
+	begin();
+	ws_write("p/gen/a/1.js", "1");
+	ws_write("p/gen/a/1.ts", "t");
+	ws_write("p/gen/x/2.js", "2");
+	ws_write("p/one", "one");
+	set_mode("p/gen/a", 0711);
+	d = save(&set);
+	ws_write("p/gen/x/2.js", "not restored");
+	ws_write("p/gen/a/1.ts", "nor this");
+	picture(&before);
+	ws_remove("p/one");
+	ws_remove("p/gen/a/1.js");
+	ws_write("p/gen/b/stray.js", "s");
+	ok_int(restore(&set, &d), 1, "outputs among other files");
+	picture(&after);
+	ok(same_picture(&before, &after), "the others are left alone, strays are not");
+	end();
+}
+
+static void
+test_way_in(void)
+{
+	struct globset set = GLOBS(&arena, "p", "gen/deep/*.js");
+	struct digest d;
+	struct stat st;
+
+	begin();
+	ws_write("p/gen/deep/1.js", "1");
+	set_mode("p/gen", 0700);
+	d = save(&set);
+	remove_in("p", "gen");
+	ok_int(restore(&set, &d), 1, "directories that only lead there");
+	ok(!fstatat(ws_fd, "p/gen", &st, 0) && (st.st_mode & 0777) == 0755,
+		"are made with an ordinary mode");
+	remove_in("p", "gen");
+	ws_write("p/gen", "a file");
+	ok_int(restore(&set, &d), -1, "a file in the way that is no output stops it");
+	ok(!fstatat(ws_fd, "p/gen", &st, 0) && S_ISREG(st.st_mode), "and stays");
+	ws_remove("p/gen");
+	fs_mkdirs(ws_fd, "q");
+	ws_link("p/gen", "../q");
+	ok_int(restore(&set, &d), -1, "so does a link that leaves the project");
+	ok(fstatat(ws_fd, "q/deep", &st, 0), "nothing was written behind it");
+	end();
+}
+
+static void
+test_unselected_in_the_way(void)
+{
+	struct globset set = GLOBS(&arena, "p", "dist/**", "!dist/x/keep/**");
+	cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+	struct digest d;
+
+	begin();
+	ws_write("p/dist/x", "a file");
+	d = save(&set);
+	ws_remove("p/dist/x");
+	ws_write("p/dist/x/keep/precious", "p");
+	picture(&before);
+	ok_int(restore(&set, &d), -1, "a directory with other files in the place of a file");
+	picture(&after);
+	ok(same_picture(&before, &after), "stays as it is");
+	check_tidy("without scratch");
+	end();
+}
+
+static void
+test_links_on_the_way(void)
+{
+	cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+	struct digest d;
+	struct stat st;
+
+	begin();
+	fs_mkdirs(ws_fd, "p/store");
+	ws_link("p/dist", "store");
+	ws_write("p/store/out", "1");
+	ws_write("p/store/deep/out", "2");
+	picture(&before);
+	d = save(&dist);
+	ws_remove("p/store/out");
+	ws_write("p/store/stray", "");
+	ok_int(restore(&dist, &d), 1, "a link on the way");
+	picture(&after);
+	ok(same_picture(&before, &after), "is kept and followed");
+	remove_in("p", "store");
+	ok_int(restore(&dist, &d), 1, "also when there is nothing behind it");
+	picture(&after);
+	ok(same_picture(&before, &after), "the directory is made where it says");
+	ws_remove("p/dist");
+	ok_int(restore(&dist, &d), 1, "without the link");
+	ok(!fstatat(ws_fd, "p/dist", &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode),
+		"a directory is made");
+	end();
+}
+
+/* A link planted where the tree has a directory: it goes, what it points to stays. */
+static void
+test_planted_links(void)
+{
+	cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+	struct digest d;
+
+	begin();
+	ws_write("victim/f", "victim");
+	ws_write("p/dist/sub/f", "mine");
+	ws_write("p/dist/g", "mine");
+	picture(&before);
+	d = save(&dist);
+	remove_in("p/dist", "sub");
+	ws_link("p/dist/sub", "../../victim");
+	ws_remove("p/dist/g");
+	ws_link("p/dist/g", "../../victim/f");
+	ok_int(restore(&dist, &d), 1, "links planted inside outputs");
+	picture(&after);
+	ok(same_picture(&before, &after), "are replaced, never written through");
+	end();
+}
+
+static void
+test_modes(void)
+{
+	struct digest d;
+	struct stat st;
+
+	begin();
+	ws_write("p/dist/a/b/f", "f");
+	ws_write("p/dist/shut/in", "in");
+	fs_mkdirs(ws_fd, "p/dist/z");
+	set_mode("p/dist/a/b/f", 0);
+	set_mode("p/dist/z", 0);
+	set_mode("p/dist/shut", 0);
+	set_mode("p/dist/a/b", 0555);
+	set_mode("p/dist/a", 0555);
+	set_mode("p/dist", 01555);
+	d = save(&dist);
+	for (int i = 0; i < 3; i++) {
+		if (i == 1) {
+			ok(!remove_in("p", "dist"), "removed");
+		} else if (i == 2) {
+			set_mode("p/dist/a", 0755);
+			set_mode("p/dist/a/b", 0755);
+			ws_write("p/dist/a/b/stray", "");
+			ws_remove("p/dist/a/b/f");
+			set_mode("p/dist/a/b", 0);
+			set_mode("p/dist/a", 0);
+		}
+		ok_int(restore(&dist, &d), 1, "modes that keep out");
+		ok(!fstatat(ws_fd, "p/dist", &st, 0) && (st.st_mode & 0777) == 0555, "dist");
+		ok(!fstatat(ws_fd, "p/dist/a", &st, 0) && (st.st_mode & 07777) == 0555, "a");
+		ok(!fstatat(ws_fd, "p/dist/a/b", &st, 0) && (st.st_mode & 07777) == 0555, "a/b");
+		ok(!fstatat(ws_fd, "p/dist/a/b/f", &st, 0) && (st.st_mode & 07777) == 0, "a/b/f");
+		ok(!fstatat(ws_fd, "p/dist/z", &st, 0) && (st.st_mode & 07777) == 0, "z");
+		ok(!fstatat(ws_fd, "p/dist/shut", &st, 0) && (st.st_mode & 07777) == 0, "shut");
+		ok(fstatat(ws_fd, "p/dist/a/b/stray", &st, 0), "no stray");
+	}
+	end();
+}
+
+static void
+test_set_id(void)
+{
+	struct digest d;
+	struct stat st;
+
+	begin();
+	ws_write("p/dist/s", "x");
+	set_mode("p/dist/s", 06755);
+	d = save(&dist);
+	ws_remove("p/dist/s");
+	restore(&dist, &d);
+	ok(!fstatat(ws_fd, "p/dist/s", &st, 0) && (st.st_mode & 07777) == 0755,
+		"set-id bits are not stored");
+	end();
+}
+
+/* A blob that is gone or damaged: nothing at all has happened. */
+
+static int blob_visit_count;
+
+static enum fs_visit
+damage_nth(void *ctx, const struct fs_entry *en)
+{
+	int *nth = ctx;
+
+	if (!S_ISREG(en->st->st_mode))
+		return FS_VISIT_CONTINUE;
+	blob_visit_count++;
+	if ((*nth)-- == 0) {
+		unlinkat(en->parent, en->name, 0);
+		if (blob_visit_count % 2) {
+			int fd = openat(en->parent, en->name, O_WRONLY | O_CREAT | O_CLOEXEC, 0444);
+
+			if (fd < 0 || write(fd, "torn", 4) != 4)
+				bug("write");
+			close(fd);
+		}
+	}
+	return FS_VISIT_CONTINUE;
+}
+
+static void
+test_missing_blobs(void)
+{
+	for (int n = 0;; n++) {
+		cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+		struct digest d;
+		int nth = n;
+
+		begin();
+		ws_write("p/dist/a", "one");
+		ws_write("p/dist/b/c", "two");
+		ws_write("p/dist/b/d", "three");
+		ws_link("p/dist/l", "a");
+		d = save(&dist);
+		ws_remove("p/dist/a");
+		ws_write("p/dist/b/c", "changed");
+		ws_write("p/dist/stray", "stray");
+		set_mode("p/dist", 0555);
+		picture(&before);
+		blob_visit_count = 0;
+		fs_walk(cachefd, "blobs", damage_nth, &nth);
+		if (nth >= 0) {
+			ok(n == 7, "each of three blobs and four nodes was missing once");
+			set_mode("p/dist", 0755);
+			end();
+			return;
+		}
+		ok_int(restore(&dist, &d), 0, "a blob is gone or damaged");
+		picture(&after);
+		ok(same_picture(&before, &after), "the workspace is as it was");
+		check_tidy("no scratch is left");
+		end();
+	}
+}
+
+/* Trees that no saving makes. */
+
+static struct digest
+node(const char *bytes, size_t n)
+{
+	struct digest d = {{0}};
+	struct err e = ERR_INIT;
+
+	if (store_put_bytes(store, bytes, n, &d, &e))
+		bug("%s", e.text);
+	return d;
+}
+
+/* A node of these lines; "@" is the digest of `content`, "^" a NUL. */
+static struct digest
+tree_of(const char *lines, const struct digest *content)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	char hex[DIGEST_HEX];
+	struct digest d;
+
+	strbuf_adds(&text, "vx-tree 1\n");
+	digest_hex(content, hex);
+	for (const char *p = lines; *p; p++) {
+		if (*p == '@')
+			strbuf_adds(&text, hex);
+		else if (*p == '^')
+			strbuf_addch(&text, '\0');
+		else
+			strbuf_addch(&text, *p);
+	}
+	d = node(text.buf, text.len);
+	return d;
+}
+
+static struct digest
+in_dist(const char *lines)
+{
+	struct digest content = node("x", 1), d = tree_of(lines, &content);
+
+	d = tree_of("d 0755 @ dist\n", &d);
+	return tree_of("d ---- @ p\n", &d);
+}
+
+static void
+test_hostile(void)
+{
+	static const char *const bad[] = {
+		"f 0644 @ 1 ..\n",
+		"f 0644 @ 1 .\n",
+		"f 0644 @ 1 \n",
+		"f 0644 @ 1 a/b\n",
+		"f 0644 @ 1 ../../../evil\n",
+		"f 0644 @ 1 /etc/x\n",
+		"f 0644 @ 1 a\nf 0644 @ 1 a\n",
+		"l a^../..\nf 0644 @ 1 a\n",
+		"l a^../..\nd 0755 @ a\n",
+		"f 0644 @ 1 b\nf 0644 @ 1 a\n",
+		"f 0644 @ 2 a\n",
+		"f 0644 @ -1 a\n",
+		"f 0644 @ 01 a\n",
+		"f 0644 @ 99999999999999999999 a\n",
+		"f 4755 @ 1 a\n",
+		"f 0648 @ 1 a\n",
+		"f 644 @ 1 a\n",
+		"f ---- @ 1 a\n",
+		"f 0644 @ 1 a",
+		"f 0644 @ 1 a\\\n",
+		"f 0644 @ 1 a\\x\n",
+		"f 0644 @ 1 a^b\n",
+		"f 0644 0000 1 a\n",
+		"l a^\n",
+		"l ^b\n",
+		"l a\n",
+		"l a^b^c\n",
+		"c 0644 @ 1 a\n",
+		"d 0755 @ a\n", /* content as a directory */
+		"d ---- @ a\n",
+		"f 0644 @ 1 .git\n",
+		"f 0644 @ 1 .vx\n",
+		"vx-tree 1\n",
+		"\n",
+	};
+	cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+	struct digest d, content;
+	char name[300];
+
+	begin();
+	ws_write("p/dist/old", "old");
+	picture(&before);
+	for (size_t i = 0; i < array_len(bad); i++) {
+		d = in_dist(bad[i]);
+		snprintf(name, sizeof(name), "a tree that no saving makes: %zu", i);
+		ok_int(restore(&dist, &d), 0, name);
+		picture(&after);
+		if (!same_picture(&before, &after))
+			ok(false, "something happened");
+	}
+	snprintf(name, sizeof(name), "f 0644 @ 1 %0256d\n", 1);
+	d = in_dist(name);
+	ok_int(restore(&dist, &d), 0, "a name of 256 bytes");
+	d = node("vx-tree 1\n", 10);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&dist, &d), 0, "a way that leads nowhere");
+	content = node("x", 1);
+	d = tree_of("f 0644 @ 1 evil\n", &content);
+	ok_int(restore(&dist, &d), 0, "a file that no glob selects");
+	d = tree_of("f 0644 @ 1 f\n", &content);
+	d = tree_of("d ---- @ src\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&dist, &d), 0, "a file beside the outputs");
+	d = node("vx-tree 2\n", 10);
+	ok_int(restore(&dist, &d), 0, "a tree of another version");
+	memset(&d, 1, sizeof(d));
+	ok_int(restore(&dist, &d), 0, "a tree that is not there");
+	picture(&after);
+	ok(same_picture(&before, &after), "nothing has happened");
+	d = in_dist("f 0644 @ 1 ok\n");
+	ok_int(restore(&dist, &d), 1, "while a good one is restored");
+	end();
+}
+
+static void
+test_deep(void)
+{
+	struct digest d;
+
+	begin();
+	d = node("vx-tree 1\n", 10);
+	for (int i = 0; i < 5000; i++)
+		d = tree_of("d 0755 @ d\n", &d);
+	d = tree_of("d 0755 @ dist\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&dist, &d), 0, "deeper than a path can be");
+	d = node("vx-tree 1\n", 10);
+	for (int i = 0; i < 30; i++)
+		d = tree_of("d 0755 @ a\nd 0755 @ b\nd 0755 @ c\nd 0755 @ d\n", &d);
+	d = tree_of("d 0755 @ dist\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&dist, &d), 0, "a small tree that unfolds without end");
+	end();
+}
+
+static void
+test_changed_while_saving(void)
+{
+	struct outputs o = {0};
+	struct err e = ERR_INIT;
+	struct digest d;
+
+	begin();
+	ws_write("p/dist/a", "before");
+	outputs_scan(ws_fd, &dist, NULL, 0, &o, &e);
+	ws_write("p/dist/a", "after it was scanned");
+	ok_int(tree_save(store, ws_fd, &o, &d, NULL, &e), -1, "a file that changed");
+	ok_err(&e, "p/dist/a", "is named");
+	outputs_release(&o);
+	end();
+}
+
+/* Random trees with odd names, saved, mutilated and restored. */
+
+static uint64_t rnd_state = 42;
+
+static unsigned
+rnd(unsigned n)
+{
+	rnd_state = rnd_state * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(rnd_state >> 33) % n;
+}
+
+static void
+odd_name(char ret[256])
+{
+	static const char *const some[] = {"new\nline", "\xff\xfe", "-dash", "back\\slash",
+		"q\"uote", " ", "a", "b", "a-b", "a.b", "\\n", "tab\t", "\x01", "*", "[x]", "{y}",
+		"~", "..."};
+	unsigned k = rnd(array_len(some) + 1);
+
+	if (k == array_len(some)) {
+		memset(ret, 'x' + (int)rnd(3), 255);
+		ret[255] = '\0';
+		return;
+	}
+	snprintf(ret, 256, "%s", some[k]);
+}
+
+static void
+grow(const char *dir, unsigned depth)
+{
+	for (unsigned i = rnd(6); i > 0; i--) {
+		char name[256];
+		cleanup_free char *path = NULL;
+		struct stat st;
+
+		odd_name(name);
+		path = path_join(dir, name);
+		if (!fstatat(ws_fd, path, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		switch (rnd(4)) {
+		case 0:
+			if (symlinkat(rnd(2) ? "a\nb\\c" : "../..", ws_fd, path))
+				bug("symlink");
+			break;
+		case 1:
+			fs_mkdirs(ws_fd, path);
+			if (depth < 5)
+				grow(path, depth + 1);
+			set_mode(path, rnd(2) ? 0755 : 0700 | rnd(0100));
+			break;
+		default:
+			ws_write(path, rnd(2) ? "content" : name);
+			set_mode(path, 0600 | rnd(0200));
+		}
+	}
+}
+
+/* Removes or changes about a third of what is there. */
+static enum fs_visit
+mutilate(void *ctx, const struct fs_entry *en)
+{
+	bool *changed = ctx;
+
+	if (rnd(3))
+		return FS_VISIT_CONTINUE;
+	*changed = true;
+	if (fs_remove_tree(en->parent, en->name))
+		bug("remove %s", en->path);
+	switch (rnd(4)) {
+	case 0:
+		mkdirat(en->parent, en->name, 0755);
+		break;
+	case 1:
+		if (symlinkat("/etc", en->parent, en->name))
+			bug("symlink");
+		break;
+	case 2:
+		close(openat(en->parent, en->name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+		break;
+	}
+	return FS_VISIT_SKIP;
+}
+
+static void
+test_random(void)
+{
+	int bad = 0;
+
+	for (int i = 0; i < 15; i++) {
+		cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+		bool changed = false;
+		struct digest d;
+
+		begin();
+		ws_write("p/src/in", "in");
+		fs_mkdirs(ws_fd, "p/dist");
+		grow("p/dist", 0);
+		picture(&before);
+		d = save(&dist);
+		fs_walk(ws_fd, "p/dist", mutilate, &changed);
+		grow("p/dist", 0);
+		bad += restore(&dist, &d) != 1;
+		picture(&after);
+		bad += !same_picture(&before, &after);
+		end();
+	}
+	ok_int(bad, 0, "random trees come back byte for byte");
+}
+
+int
+main(void)
+{
+	umask(022);
+	arena_init(&arena);
+	dist = GLOBS(&arena, "p", "dist/**");
+	test_round_trip();
+	test_fresh_times();
+	test_globs();
+	test_way_in();
+	test_unselected_in_the_way();
+	test_links_on_the_way();
+	test_planted_links();
+	test_modes();
+	test_set_id();
+	test_missing_blobs();
+	test_hostile();
+	test_deep();
+	test_changed_while_saving();
+	test_random();
+	arena_release(&arena);
+	return tap_done();
+}
