@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The chosen tasks with their keys: what each one is declared to read, as it is on disk now, and
+ * whether the cache has seen it. plan.c executes nothing and writes nothing.
+ */
+#ifndef RUN_PLAN_H
+#define RUN_PLAN_H
+
+#include "cache/filehash.h"
+#include "cache/index.h"
+#include "graph/graph.h"
+#include "workspace/files.h"
+#include "workspace/inputs.h"
+
+struct err;
+struct strvec;
+struct workspace;
+
+enum task_state {
+	TASK_WAITING,
+	TASK_READY,
+	TASK_RUNNING,
+	TASK_DONE
+};
+
+enum task_status {
+	TASK_SUCCESS,
+	TASK_HIT,
+	TASK_FAILED,
+	TASK_SKIPPED,
+	TASK_ABORTED,
+	TASK_NOT_RUN
+};
+
+enum cache_status {
+	CACHE_NONE,
+	CACHE_MISS,
+	CACHE_UP_TO_DATE,
+	CACHE_RESTORED
+};
+
+struct task {
+	struct node *node;
+	enum task_state state;
+	size_t deps_left;
+
+	/* The key and what it rests on. */
+	struct inputs inputs;
+	bool has_key;
+	struct digest key;
+	uint64_t learned_ns; /* wall time before its inputs were looked at */
+	/* An uncached command runs before it, so files may change under it: its key is made when
+	 * its dependencies are done. */
+	bool late;
+	/* Its key no longer says what is on disk, or rests on one that does not: never saved. */
+	bool tainted;
+
+	bool sandboxed; /* to be executed in a sandbox */
+	bool found;     /* the index has an entry that this run accepts */
+	struct entry entry;
+
+	/* How it ended. */
+	enum task_status status;
+	enum cache_status cache;
+	int exit_code;
+	int signal;
+	bool timed_out;
+	uint64_t duration_ns, cpu_us, peak_rss_kb;
+	int64_t started_ns; /* wall */
+	const struct node *blocked_by;
+};
+
+enum sandbox_mode {
+	SANDBOX_AS_DECLARED,
+	SANDBOX_ALL,
+	SANDBOX_OFF
+};
+
+struct plan {
+	const struct workspace *w;
+	struct graph *g;
+	struct files files;
+	struct filehash *fh;
+	char *platform;
+	struct digest fingerprint;
+	const char *const *forward; /* for requested commands */
+	size_t nforward;
+	struct task *tasks; /* by node->index */
+};
+
+/* Takes over files and fh. The order of graph->nodes is the order of dependencies. */
+int plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct files *files_take,
+	struct filehash *fh, enum sandbox_mode mode, const char *const *forward, size_t nforward,
+	struct err *e);
+void plan_release(struct plan *p);
+
+static inline struct task *
+plan_task(const struct plan *p, const struct node *n)
+{
+	return &p->tasks[n->index];
+}
+
+/* Makes (or makes again) the task's key; those of its dependencies are there. */
+int plan_key(struct plan *p, struct task *t, struct err *e);
+
+/* Lists the files again: an uncached command has run since. */
+int plan_list_files(struct plan *p, struct err *e);
+
+/* Looks the key up; sets found and entry. `least`: the lowest making that is accepted. */
+int plan_look_up(
+	struct plan *p, struct task *t, struct index *ix, enum entry_making least, struct err *e);
+
+/*
+ * Whether what the key rests on is still as it was, after the command has run since `started_ns`
+ * (wall). 1 unchanged; 0 moved, and *ret_what (owned) names the file. A write to an input counts
+ * from the start of the command on even when it left the same bytes; files that came or went under
+ * an input glob count (spec/cache.md §4).
+ */
+int plan_still_true(
+	struct plan *p, struct task *t, int64_t started_ns, char **ret_what, struct err *e);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a user reads of a run: events in, text out (spec/cli.md §1, Output). Frames, grid lines, the
+ * footer, and on a terminal a live region at the bottom. The only place that writes progress.
+ *
+ * Everything permanent goes to stdout; notices go to stderr. A block is written in one piece, so
+ * blocks of tasks that end at once never mix.
+ */
+#ifndef RUN_REPORT_H
+#define RUN_REPORT_H
+
+#include "exec/output.h"
+#include "run/plan.h"
+
+enum report_logs {
+	LOGS_BY_FLOW,
+	LOGS_FULL,
+	LOGS_ERRORS,
+	LOGS_HASH,
+	LOGS_NONE
+};
+enum report_flow {
+	FLOW_FOCUSED,
+	FLOW_BROAD,
+	FLOW_CI
+};
+
+struct report_options {
+	enum report_logs logs;
+	enum report_flow flow;
+	unsigned workers;
+	const char *cache_dir; /* as shown; NULL: no cache */
+	bool sandbox_off;
+	size_t nprojects;
+	size_t ntasks;     /* commands in the graph: groups never count */
+	size_t nrequested; /* requested commands: one streams live */
+	bool verbose_table;
+};
+
+/* How a task ended, beside what struct task says. */
+struct report_end {
+	const struct task *task;
+	const char *command;              /* as executed; NULL: not executed */
+	const struct captured *output;    /* NULL: none */
+	const struct exec_result *result; /* NULL: not executed */
+	const char *const *notes;         /* one line each */
+	size_t nnotes;
+};
+
+struct report;
+
+struct report *report_new(const struct report_options *o);
+void report_free(struct report *r);
+
+void report_started(struct report *r, const struct task *t, const char *command);
+void report_output(
+	struct report *r, const struct task *t, enum exec_stream stream, const char *p, size_t n);
+/* Whether the end of this hit prints what the task had printed: else it need not be loaded. */
+bool report_shows_hit(const struct report *r, const struct task *t, bool current);
+void report_ended(struct report *r, const struct report_end *end);
+/* One line for the user beside the tasks: "vx: …" on stderr. */
+void report_notice(struct report *r, const char *fmt, ...) attr_printf(2, 3);
+/* The same before there is a report, or after. */
+void report_warn(const char *fmt, ...) attr_printf(1, 2);
+/* Failure frames again, then the footer. `tasks` are all of the plan. */
+void report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stopped_by);
+
+/* The live region: when it wants to be drawn again (0: not), and drawing it. */
+uint64_t report_redraw_at(const struct report *r);
+void report_redraw(struct report *r);
+
+/* "1.2s", "340ms", "2m 05s". */
+void report_duration(uint64_t ns, char *buf, size_t n);
+/* Removes terminal escape sequences, over pieces of one stream. */
+struct escape_state {
+	int state;
+};
+void report_strip(struct escape_state *st, const char *p, size_t n, struct strbuf *out);
+
+#endif

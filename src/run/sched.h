@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Executes a plan: the only user of the loop in the run layer, and the one place where a task's
+ * fate is decided. Two tiers (spec/execution.md §3): what the cache can give is restored at once,
+ * whatever its dependencies do; the rest runs when its dependencies are done, longest chain of
+ * dependants first, `concurrency` at a time.
+ *
+ * One thread: restores and saves happen between two polls.
+ */
+#ifndef RUN_SCHED_H
+#define RUN_SCHED_H
+
+#include "run/plan.h"
+
+struct err;
+struct history;
+struct loop;
+struct report;
+struct store;
+
+enum continue_mode {
+	CONTINUE_DEPS_OK,
+	CONTINUE_NEVER,
+	CONTINUE_ALWAYS
+};
+
+struct sched_options {
+	struct plan *plan;
+	struct loop *loop;
+	struct report *report;
+	struct index *index; /* NULL: no cache at all */
+	struct store *store; /* NULL with index */
+	bool read_cache, write_cache;
+	enum sandbox_mode sandbox;
+	enum continue_mode cont;
+	unsigned concurrency;
+	uint64_t default_timeout_ms;
+	uint64_t grace_ms;
+	int guard_pidfd;       /* readable: the guard died; -1: there is none */
+	const char *cache_dir; /* absolute */
+	/* Test seam: executors of the test's own instead of direct and sandboxed. */
+	struct executor *fake;
+};
+
+struct sched_result {
+	bool ok;
+	int stopped_by;               /* signal that ended the run, 0: none */
+	struct history_task *history; /* by task; owned, as is what it points to */
+	size_t nhistory;
+};
+
+/* Returns 0 when every task has its end, good or bad. -1: vx itself cannot go on (all jobs have
+ * been ended by then). */
+int sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e);
+void sched_result_release(struct sched_result *r);
+
+#endif

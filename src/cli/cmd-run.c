@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vx run: words and flags to a plan, and the plan to the scheduler.
+ */
+#include "cli/cmd.h"
+#include "cli/opt.h"
+#include "run/run.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/num.h"
+#include "util/strbuf.h"
+
+enum opt_id {
+	O_ALL,
+	O_CACHE_DIR,
+	O_CONCURRENCY,
+	O_CONTINUE,
+	O_DRY,
+	O_FILTER,
+	O_FORCE,
+	O_HELP,
+	O_NO_CACHE,
+	O_OUTPUT_LOGS,
+	O_SANDBOX,
+	O_TIMEOUT,
+	O_LATER,
+};
+
+/* The man page has the same words: tests/lint/options.sh. */
+static const struct opt run_opts[] = {
+	{"all", OPT_FLAG, NULL, "every project that has the task", O_ALL},
+	{"filter", OPT_VALUE, "PATTERN",
+		"projects by name, ./dir, `...` both ways, `!` (repeatable)", O_FILTER},
+	{"concurrency", OPT_VALUE, "N|N%", "commands at a time (default: usable cores)",
+		O_CONCURRENCY},
+	{"continue", OPT_OPTIONAL, "never|deps-ok|always",
+		"after a failure (default: deps-ok; bare: always)", O_CONTINUE},
+	{"sandbox", OPT_OPTIONAL, "off", "every task in a sandbox, or none", O_SANDBOX},
+	{"timeout", OPT_VALUE, "MS", "for tasks without exec.timeout", O_TIMEOUT},
+	{"force", OPT_FLAG, NULL, "run all, and save the results", O_FORCE},
+	{"no-cache", OPT_FLAG, NULL, "neither read nor write the cache", O_NO_CACHE},
+	{"cache-dir", OPT_VALUE, "PATH", "where the cache lives (default: .vx/cache)", O_CACHE_DIR},
+	{"dry", OPT_OPTIONAL, "text", "print the plan and the predicted hits, run nothing", O_DRY},
+	{"output-logs", OPT_VALUE, "full|errors-only|hash-only|none",
+		"what of the tasks is printed", O_OUTPUT_LOGS},
+	{"help", OPT_FLAG, NULL, "print this page", O_HELP},
+	{"affected", OPT_LATER, NULL, NULL, O_LATER},
+	{"cache", OPT_LATER, NULL, NULL, O_LATER},
+	{"download", OPT_LATER, NULL, NULL, O_LATER},
+	{"exclude-dependencies", OPT_LATER, NULL, NULL, O_LATER},
+	{"frozen", OPT_LATER, NULL, NULL, O_LATER},
+	{"graph", OPT_LATER, NULL, NULL, O_LATER},
+	{"profile", OPT_LATER, NULL, NULL, O_LATER},
+	{"report", OPT_LATER, NULL, NULL, O_LATER},
+	{"report-file", OPT_LATER, NULL, NULL, O_LATER},
+	{"retry", OPT_LATER, NULL, NULL, O_LATER},
+	{"summarize", OPT_LATER, NULL, NULL, O_LATER},
+	{"tag", OPT_LATER, NULL, NULL, O_LATER},
+	{"verbosity", OPT_LATER, NULL, NULL, O_LATER},
+	{NULL, OPT_FLAG, NULL, NULL, 0},
+};
+
+enum {
+	TIMEOUT_MAX_MS = 2147483647
+};
+
+static int
+one_of(const char *flag, const char *value, const char *const *words, size_t n, struct err *e)
+{
+	cleanup_strbuf struct strbuf list = STRBUF_INIT, shown = STRBUF_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(words[i], value))
+			return (int)i;
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(&list, "%s%s", i ? (i + 1 == n ? " or " : ", ") : "", words[i]);
+	strbuf_add_sanitised(&shown, value, strlen(value));
+	return err_set(e, ERR_USAGE, 0, "--%s=%s: write %s", flag, shown.buf, list.buf);
+}
+
+static int
+set_option(struct run_options *o, int id, const char *value, struct err *e)
+{
+	static const char *const continues[] = {"deps-ok", "never", "always"};
+	static const char *const logs[] = {"full", "errors-only", "hash-only", "none"};
+	static const char *const sandboxes[] = {"off"};
+	static const char *const dries[] = {"text"};
+	int i;
+
+	switch ((enum opt_id)id) {
+	case O_ALL:
+		o->all = true;
+		return 0;
+	case O_CACHE_DIR:
+		o->cache_dir = value;
+		return 0;
+	case O_CONCURRENCY:
+		o->concurrency = value;
+		return 0;
+	case O_CONTINUE:
+		i = value ? one_of("continue", value, continues, array_len(continues), e) : 2;
+		o->cont = (enum continue_mode)i;
+		return i < 0 ? -1 : 0;
+	case O_DRY:
+		o->dry = true;
+		if (value && !strcmp(value, "json"))
+			return err_set(e, ERR_USAGE, 0, "--dry=json is not in this vx yet");
+		return value && one_of("dry", value, dries, array_len(dries), e) < 0 ? -1 : 0;
+	case O_FILTER:
+		strvec_push(&o->filters, value);
+		return 0;
+	case O_FORCE:
+		o->force = true;
+		return 0;
+	case O_NO_CACHE:
+		o->no_cache = true;
+		return 0;
+	case O_OUTPUT_LOGS:
+		i = one_of("output-logs", value, logs, array_len(logs), e);
+		o->logs = (enum report_logs)(LOGS_FULL + i);
+		return i < 0 ? -1 : 0;
+	case O_SANDBOX:
+		if (value && one_of("sandbox", value, sandboxes, array_len(sandboxes), e) < 0)
+			return -1;
+		o->sandbox = value ? SANDBOX_OFF : SANDBOX_ALL;
+		return 0;
+	case O_TIMEOUT:
+		return num_parse_u64(value, 1, TIMEOUT_MAX_MS, &o->timeout_ms, "--timeout", e);
+	case O_HELP:
+	case O_LATER:
+		break;
+	}
+	bug("option %d", id);
+}
+
+/* 1: only help was asked for. */
+static int
+parse(struct run_options *o, int argc, char *const *argv, struct err *e)
+{
+	struct opt_parser p;
+	const char *value;
+	bool help = false;
+	int id, r;
+
+	opt_init(&p, run_opts, argc, argv);
+	while ((r = opt_next(&p, &id, &value, e)) == 1) {
+		if (id == O_HELP)
+			help = true;
+		else if (set_option(o, id, value, e))
+			break;
+	}
+	o->words = p.words;
+	o->forward = (const char *const *)argv + p.rest;
+	o->nforward = (size_t)(argc - p.rest);
+	if (r)
+		return -1;
+	if (help)
+		return 1;
+	if (!o->words.n)
+		return err_set(
+			e, ERR_USAGE, 0, "vx run needs a task: vx run build, vx run app#test");
+	if (o->force && o->no_cache)
+		return err_set(e, ERR_USAGE, 0, "--force and --no-cache contradict each other");
+	if (o->sandbox == SANDBOX_OFF && run_env_is_true("CI") &&
+		!run_env_is_true("VX_SANDBOX_OFF"))
+		return err_set(e, ERR_USAGE, 0,
+			"--sandbox=off is refused under CI; set VX_SANDBOX_OFF=1 if it is meant");
+	return 0;
+}
+
+static char *
+typed_command(int argc, char *const *argv)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	strbuf_adds(&sb, "vx run");
+	for (int i = 0; i < argc; i++) {
+		strbuf_addch(&sb, ' ');
+		strbuf_add_sanitised(&sb, argv[i], strlen(argv[i]));
+	}
+	return strbuf_take(&sb);
+}
+
+static void
+print_help(void)
+{
+	fputs("usage: vx run [OPTIONS] TASK… [-- ARGS]\n\n"
+	      "Runs the tasks of the current directory's project and what they depend on.\n"
+	      "TASK is a name, PROJECT#TASK, or //#TASK for the root project. ARGS go to the\n"
+	      "requested commands.\n\n",
+		stdout);
+	opt_print_help(run_opts);
+}
+
+int
+cmd_run(int argc, char *const *argv, struct err *e)
+{
+	struct run_options o = {0};
+	cleanup_strbuf struct strbuf product = STRBUF_INIT;
+	char *command = typed_command(argc, argv);
+	int code = parse(&o, argc, argv, e);
+
+	o.command = command;
+	if (code == 1) {
+		print_help();
+		code = 0;
+	} else if (!code) {
+		code = run_workspace(&o, &product, e);
+		fwrite(product.buf, 1, product.len, stdout);
+	}
+	strvec_release(&o.words);
+	strvec_release(&o.filters);
+	free(command);
+	return code;
+}

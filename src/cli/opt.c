@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/opt.h"
+#include "config/taskdef.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include "util/strbuf.h"
+
+void
+opt_init(struct opt_parser *p, const struct opt *table, int argc, char *const *argv)
+{
+	*p = (struct opt_parser){.table = table, .argv = argv, .argc = argc, .rest = argc};
+	for (int i = 0; i < argc; i++) {
+		if (!strcmp(argv[i], "--")) {
+			p->rest = i + 1;
+			p->argc = i;
+			break;
+		}
+	}
+}
+
+static const struct opt *
+find(const struct opt *table, const char *name, size_t n)
+{
+	for (; table->name; table++)
+		if (strlen(table->name) == n && !memcmp(table->name, name, n))
+			return table;
+	return NULL;
+}
+
+static int
+unknown(const struct opt_parser *p, const char *word, size_t n, struct err *e)
+{
+	cleanup_strbuf struct strbuf shown = STRBUF_INIT;
+	const char **names;
+	const char *near;
+	char *name = xmemdupz(word + 2, n);
+	size_t count = 0;
+
+	for (const struct opt *o = p->table; o->name; o++)
+		count++;
+	names = xcalloc(count, sizeof(*names));
+	for (size_t i = 0; i < count; i++)
+		names[i] = p->table[i].name;
+	near = nearest_name(name, names, count);
+	strbuf_add_sanitised(&shown, word, n + 2);
+	err_set(e, ERR_USAGE, 0, "unknown flag %s%s%s%s", shown.buf,
+		near ? "; did you mean --" : "", near ? near : "",
+		near ? "?" : " (`vx run --help` lists them)");
+	free(names);
+	free(name);
+	return -1;
+}
+
+int
+opt_next(struct opt_parser *p, int *ret_id, const char **ret_value, struct err *e)
+{
+	while (p->at < p->argc) {
+		const char *word = p->argv[p->at++];
+		const char *value = NULL;
+		const struct opt *o;
+		size_t n;
+
+		if (word[0] != '-' || !word[1]) {
+			strvec_push(&p->words, word);
+			continue;
+		}
+		if (!strcmp(word, "-h"))
+			word = "--help";
+		if (word[1] != '-')
+			return err_set(e, ERR_USAGE, 0,
+				"unknown flag %.60s (flags are spelled out: `vx run --help` lists "
+				"them)",
+				word);
+		n = strcspn(word + 2, "=");
+		if (word[2 + n])
+			value = word + 2 + n + 1;
+		o = find(p->table, word + 2, n);
+		if (!o)
+			return unknown(p, word, n, e);
+		switch (o->arg) {
+		case OPT_LATER:
+			return err_set(e, ERR_USAGE, 0, "--%s is not in this vx yet", o->name);
+		case OPT_FLAG:
+			if (value)
+				return err_set(e, ERR_USAGE, 0, "--%s takes no value", o->name);
+			break;
+		case OPT_VALUE:
+			if (!value) {
+				if (p->at >= p->argc)
+					return err_set(e, ERR_USAGE, 0,
+						"--%s needs a value: --%s=%s", o->name, o->name,
+						o->metavar);
+				value = p->argv[p->at++];
+				if (value[0] == '-' && value[1])
+					return err_set(e, ERR_USAGE, 0,
+						"--%s needs a value, but '%.60s' follows; write "
+						"--%s=%s",
+						o->name, value, o->name, o->metavar);
+			}
+			if (!*value)
+				return err_set(
+					e, ERR_USAGE, 0, "--%s= has an empty value", o->name);
+			break;
+		case OPT_OPTIONAL:
+			if (value && !*value)
+				return err_set(
+					e, ERR_USAGE, 0, "--%s= has an empty value", o->name);
+			break;
+		}
+		*ret_id = o->id;
+		*ret_value = value;
+		return 1;
+	}
+	return 0;
+}
+
+void
+opt_print_help(const struct opt *table)
+{
+	for (; table->name; table++) {
+		cleanup_strbuf struct strbuf left = STRBUF_INIT;
+
+		if (table->arg == OPT_LATER)
+			continue;
+		strbuf_addf(&left, "--%s", table->name);
+		if (table->arg == OPT_VALUE)
+			strbuf_addf(&left, " %s", table->metavar);
+		else if (table->arg == OPT_OPTIONAL)
+			strbuf_addf(&left, "[=%s]", table->metavar);
+		printf("  %-34s %s\n", left.buf, table->help);
+	}
+}

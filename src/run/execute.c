@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/outputs.h"
+#include "exec/commit.h"
+#include "exec/env.h"
+#include "exec/policy.h"
+#include "exec/sandboxed.h"
+#include "exec/scratch.h"
+#include "run/sched-private.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/strvec.h"
+#include "workspace/workspace.h"
+#include <errno.h>
+#include <unistd.h>
+
+static void
+on_output(void *ctx, enum exec_stream stream, const char *p, size_t n)
+{
+	struct job *j = ctx;
+
+	captured_add(&j->output, stream, p, n);
+	report_output(j->s->o->report, j->task, stream, p, n);
+}
+
+static void
+remove_job(struct sched *s, struct job *j)
+{
+	s->jobs[j->slot] = s->jobs[--s->njobs];
+	s->jobs[j->slot]->slot = j->slot;
+}
+
+static void
+free_job(struct job *j)
+{
+	captured_release(&j->output);
+	strvec_release(&j->notes);
+	policy_free(j->policy);
+	free(j->command);
+	free(j);
+}
+
+static void
+read_result(struct task *t, const struct exec_result *r)
+{
+	t->exit_code = r->exit_code;
+	t->signal = r->signal;
+	t->timed_out = r->outcome == EXEC_TIMED_OUT;
+	t->duration_ns = r->duration_ns;
+	t->cpu_us = r->cpu_us;
+	t->peak_rss_kb = r->peak_rss_kb;
+	if (r->outcome == EXEC_EXITED && !r->exit_code && !r->nfindings)
+		t->status = TASK_SUCCESS;
+	else
+		t->status = TASK_FAILED;
+	/* A finding fails the task even when its own exit was 0. */
+	if (t->status == TASK_FAILED && !t->exit_code)
+		t->exit_code = 1;
+}
+
+static void
+on_done(void *ctx, struct exec_result *r)
+{
+	struct job *j = ctx;
+	struct sched *s = j->s;
+	struct task *t = j->task;
+	struct err e = ERR_INIT;
+	bool aborted = s->stopped_by != 0;
+	bool save;
+
+	remove_job(s, j);
+	read_result(t, r);
+	if (aborted)
+		t->status = TASK_ABORTED;
+	if (r->outcome == EXEC_NOT_STARTED) {
+		strbuf_addch(&r->error, '\n');
+		captured_add(&j->output, EXEC_STDERR, r->error.buf, r->error.len);
+	}
+	if (r->output_cut)
+		settle_note(j,
+			"output after the command's exit was cut: a process it left running still "
+			"held the "
+			"pipes %d ms later",
+			EXEC_DRAIN_MS);
+	for (size_t i = 0; i < r->notes.n; i++)
+		strvec_push(&j->notes, r->notes.v[i]);
+	save = t->status == TASK_SUCCESS && sched_will_save(s, t) && !t->tainted;
+	/* Stopped by vx: nothing of it reaches the workspace (r->commit is dropped below). */
+	if (!aborted && r->outcome == EXEC_EXITED && settle_result(s, j, r, save, &e)) {
+		cleanup_strbuf struct strbuf line = STRBUF_INIT;
+
+		strbuf_adds(&line, "vx: ");
+		strbuf_add_sanitised(&line, e.text, strlen(e.text));
+		strbuf_addch(&line, '\n');
+		captured_add(&j->output, EXEC_STDERR, line.buf, line.len);
+		t->status = TASK_FAILED;
+		t->exit_code = t->exit_code ? t->exit_code : 1;
+	}
+	commit_free(r->commit);
+	r->commit = NULL;
+	if (!t->node->def->cache)
+		s->files_stale = true;
+	sched_report_end(s, t, j, &j->output, r);
+	exec_result_release(r);
+	free_job(j);
+	sched_end_task(s, t);
+}
+
+static int
+make_sandboxed(struct sched *s, struct err *e)
+{
+	char *helper;
+
+	if (s->sandboxed)
+		return 0;
+	helper = sandboxed_find_helper(e);
+	if (!helper)
+		return -1;
+	if (!s->area && scratch_area_open(s->plan->w->path, &s->area, e)) {
+		free(helper);
+		return -1;
+	}
+	s->sandboxed = sandboxed_new(s->o->loop, &(struct sandboxed_options){
+							 .helper = helper,
+							 .sh = s->sh,
+							 .rootfd = s->plan->w->rootfd,
+							 .root_path = s->plan->w->path,
+							 .cache_dir = s->o->cache_dir,
+							 .area = s->area,
+						 });
+	free(helper);
+	return 0;
+}
+
+static struct executor *
+executor_for(struct sched *s, const struct task *t, struct err *e)
+{
+	if (s->o->fake)
+		return s->o->fake;
+	if (t->sandboxed)
+		return make_sandboxed(s, e) ? NULL : s->sandboxed;
+	if (!s->direct)
+		s->direct = direct_new(s->o->loop, s->sh);
+	return s->direct;
+}
+
+/* The key must still say what is on disk at the moment the command starts. */
+static int
+check_key(struct sched *s, struct job *j, struct err *e)
+{
+	struct task *t = j->task;
+	struct digest before = t->key;
+
+	if (!sched_will_save(s, t) || t->tainted)
+		return 0;
+	if (plan_key(s->plan, t, e))
+		return -1;
+	if (!digest_equal(&before, &t->key)) {
+		t->key = before;
+		t->tainted = true;
+		settle_note(j, "not saved: an input changed before it ran");
+	}
+	return 0;
+}
+
+static int
+start_job(struct sched *s, struct job *j, struct err *e)
+{
+	struct task *t = j->task;
+	const struct node *n = t->node;
+	const struct taskdef *def = n->def;
+	const char **nested;
+	cleanup_strvec struct strvec env = STRVEC_INIT;
+	cleanup_close int cwd = -1;
+	int r;
+
+	if (check_key(s, j, e))
+		return -1;
+	j->executor = executor_for(s, t, e);
+	if (!j->executor)
+		return -1;
+	if (t->sandboxed && policy_build(s->plan->w, n, &s->plan->files, &t->inputs, &j->policy, e))
+		return -1;
+	/* A sandboxed task starts without its outputs anyway; the commit replaces them. */
+	if (!t->sandboxed && sched_will_save(s, t)) {
+		nested = sched_nested_dirs(n->project);
+		r = outputs_clean(s->plan->w->rootfd, &def->cache->outputs, nested,
+			n->project->nnested, NULL, e);
+		free(nested);
+		if (r)
+			return -1;
+	}
+	cwd = fs_open_beneath(s->plan->w->rootfd, n->project->dir, O_PATH | O_DIRECTORY, 0);
+	if (cwd < 0)
+		return err_set(
+			e, ERR_IO, errno, "open %s", *n->project->dir ? n->project->dir : ".");
+	env_build(s->plan->w->path, n->project, def, n->id, environ, &env);
+	t->started_ns = (int64_t)clock_wall_ns();
+	j->handle = j->executor->start(j->executor,
+		&(struct exec_request){
+			.id = n->id,
+			.command = j->command,
+			.cwd = cwd,
+			.env = &env,
+			.timeout_ms = def->timeout_ms ? def->timeout_ms : s->o->default_timeout_ms,
+			.grace_ms = s->o->grace_ms,
+			.policy = j->policy,
+			.output = on_output,
+			.done = on_done,
+			.ctx = j,
+		},
+		e);
+	return j->handle ? 0 : -1;
+}
+
+void
+execute_task(struct sched *s, struct task *t)
+{
+	const struct node *n = t->node;
+	struct job *j = xcalloc(1, sizeof(*j));
+	struct err e = ERR_INIT;
+
+	j->s = s;
+	j->task = t;
+	j->command = env_command(
+		n->def->command, s->plan->forward, n->requested ? s->plan->nforward : 0);
+	captured_init(&j->output);
+	t->state = TASK_RUNNING;
+	t->cache = sched_wants_cache(s, t) ? CACHE_MISS : CACHE_NONE;
+	if (start_job(s, j, &e)) {
+		sched_fail_task(s, t, j, &e);
+		free_job(j);
+		return;
+	}
+	GROW(s->jobs, s->njobs + 1, s->jobs_cap);
+	j->slot = s->njobs;
+	s->jobs[s->njobs++] = j;
+	report_started(s->o->report, t, j->command);
+}

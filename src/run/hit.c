@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store.h"
+#include "cache/tree.h"
+#include "run/sched-private.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "workspace/workspace.h"
+
+enum {
+	STORED_OUTPUT_MAX = 64 << 20
+};
+
+/* What the entry's task printed. 1, 0 when the blob is gone, -1. */
+static int
+stored_output(struct sched *s, const struct entry *en, struct captured *ret, struct err *e)
+{
+	cleanup_strbuf struct strbuf bytes = STRBUF_INIT;
+	int r;
+
+	if (!en->has_output)
+		return 1;
+	r = store_get_bytes(s->o->store, &en->output, STORED_OUTPUT_MAX, &bytes, e);
+	if (r == 1 && captured_decode(bytes.buf, bytes.len, ret)) {
+		captured_release(ret);
+		captured_init(ret);
+		return 0;
+	}
+	return r;
+}
+
+static int
+put_in_place(struct sched *s, struct task *t, struct err *e)
+{
+	const struct globset *set = &t->node->def->cache->outputs;
+	int root = s->plan->w->rootfd;
+	const char **nested = sched_nested_dirs(t->node->project);
+	size_t n = t->node->project->nnested;
+	struct outputs now = {0};
+	int r = 1;
+
+	if (t->entry.has_tree)
+		r = tree_restore(s->o->store, &t->entry.tree, root, set, nested, n, &now, e);
+	else if (outputs_clean(root, set, nested, n, NULL, e) ||
+		 outputs_scan(root, set, nested, n, &now, e))
+		r = -1;
+	if (r == 1 && index_stamp(s->o->index, t->node->id, &t->key, &now, e))
+		r = -1;
+	outputs_release(&now);
+	free(nested);
+	return r;
+}
+
+/* The entry cannot be used after all: the task is a miss, in its turn. */
+static void
+lose_entry(struct sched *s, struct task *t)
+{
+	struct err e = ERR_INIT;
+
+	report_notice(s->o->report, "%s: the stored result is gone or damaged; running the task",
+		t->node->id);
+	index_drop(s->o->index, &t->key, &e);
+	t->found = false;
+	if (!t->deps_left)
+		sched_became_ready(s, t);
+}
+
+void
+hit_serve(struct sched *s, struct task *t, bool current)
+{
+	struct err e = ERR_INIT;
+	struct captured output;
+	uint64_t begin = clock_monotonic_ns();
+	int r = 1;
+
+	captured_init(&output);
+	if (report_shows_hit(s->o->report, t, current))
+		r = stored_output(s, &t->entry, &output, &e);
+	t->started_ns = (int64_t)clock_wall_ns();
+	if (r == 1 && !current)
+		r = put_in_place(s, t, &e);
+	if (r < 0) {
+		captured_release(&output);
+		err_wrap(&e, "restore");
+		sched_fail_task(s, t, NULL, &e);
+		return;
+	}
+	if (!r) {
+		captured_release(&output);
+		lose_entry(s, t);
+		return;
+	}
+	t->status = TASK_HIT;
+	t->cache = current ? CACHE_UP_TO_DATE : CACHE_RESTORED;
+	t->duration_ns = clock_monotonic_ns() - begin;
+	sched_report_end(s, t, NULL, &output, NULL);
+	captured_release(&output);
+	sched_end_task(s, t);
+}
+
+static enum entry_making
+least_making(const struct sched *s)
+{
+	return s->o->sandbox == SANDBOX_ALL ? MADE_CONFINED : MADE_UNCONFINED;
+}
+
+bool
+hit_try(struct sched *s, struct task *t)
+{
+	struct err e = ERR_INIT;
+	int current;
+
+	if (!sched_wants_cache(s, t) || !s->o->read_cache || t->tainted)
+		return false;
+	if (plan_look_up(s->plan, t, s->o->index, least_making(s), &e)) {
+		sched_fail_task(s, t, NULL, &e);
+		return true;
+	}
+	if (!t->found)
+		return false;
+	current = index_is_current(s->o->index, s->plan->w->rootfd, t->node->id, &t->key, &e);
+	if (current < 0) {
+		sched_fail_task(s, t, NULL, &e);
+		return true;
+	}
+	if (current) {
+		hit_serve(s, t, true);
+		return t->state != TASK_WAITING;
+	}
+	GROW(s->restores, s->nrestores + 1, s->restores_cap);
+	s->restores[s->nrestores++] = t;
+	return true;
+}

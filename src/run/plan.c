@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/plan.h"
+#include "cache/key.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/path.h"
+#include "workspace/workspace.h"
+
+/* A stamp this close before the moment of reading may hide a later write (spec: racy window). */
+enum {
+	RACY_WINDOW_NS = 50 * 1000 * 1000
+};
+
+int
+plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct files *files_take,
+	struct filehash *fh, enum sandbox_mode mode, const char *const *forward, size_t nforward,
+	struct err *e)
+{
+	*p = (struct plan){
+		.w = w,
+		.g = g,
+		.files = *files_take,
+		.fh = fh,
+		.forward = forward,
+		.nforward = nforward,
+	};
+	*files_take = (struct files){0};
+	p->platform = key_platform();
+	p->tasks = xcalloc(g->n, sizeof(*p->tasks));
+	for (size_t i = 0; i < g->n; i++) {
+		struct node *n = g->nodes[i];
+		struct task *t = &p->tasks[i];
+
+		t->node = n;
+		t->deps_left = n->ndeps;
+		t->status = TASK_NOT_RUN;
+		t->sandboxed =
+			!node_is_group(n) &&
+			(mode == SANDBOX_ALL || (mode == SANDBOX_AS_DECLARED && n->def->sandbox));
+		for (size_t d = 0; d < n->ndeps; d++) {
+			const struct task *up = plan_task(p, n->deps[d]);
+
+			t->late |= up->late || (!node_is_group(up->node) && !up->node->def->cache);
+		}
+	}
+	return key_workspace(fh, w->rootfd, &p->fingerprint, e);
+}
+
+void
+plan_release(struct plan *p)
+{
+	for (size_t i = 0; p->tasks && i < p->g->n; i++) {
+		inputs_release(&p->tasks[i].inputs);
+		entry_release(&p->tasks[i].entry);
+	}
+	free(p->tasks);
+	free(p->platform);
+	files_release(&p->files);
+	*p = (struct plan){0};
+}
+
+int
+plan_list_files(struct plan *p, struct err *e)
+{
+	struct files_request rq;
+	struct files fresh = {0};
+
+	if (files_start(p->w->rootfd, p->w->path, &rq, e))
+		return -1;
+	if (files_finish(&rq, p->w->rootfd, &fresh, e))
+		return -1;
+	/* Inputs borrow their paths from the list: what is still to be keyed is keyed anew, what
+	 * was executed needs its inputs no more than for their names, which inputs_resolve gives
+	 * again. */
+	for (size_t i = 0; i < p->g->n; i++)
+		inputs_release(&p->tasks[i].inputs);
+	files_release(&p->files);
+	p->files = fresh;
+	return 0;
+}
+
+static int
+manifest_identity(struct plan *p, const struct project *pr, struct strbuf *out, struct err *e)
+{
+	cleanup_strbuf struct strbuf path = STRBUF_INIT;
+	struct file_id id;
+
+	strbuf_reset(out);
+	if (!pr->has_manifest) {
+		strbuf_adds(out, "absent");
+		return 0;
+	}
+	strbuf_adds(&path, pr->dir);
+	path_append(&path, "package.json");
+	if (filehash_get(p->fh, p->w->rootfd, path.buf, &id, e))
+		return -1;
+	file_id_text(&id, out);
+	return 0;
+}
+
+static const struct digest *
+upstream_keys(const struct plan *p, const struct node *n, struct digest **buf, size_t *ret_n)
+{
+	*buf = xcalloc(n->ndeps, sizeof(**buf));
+	for (size_t i = 0; i < n->ndeps; i++)
+		(*buf)[i] = plan_task(p, n->deps[i])->key;
+	*ret_n = n->ndeps;
+	return *buf;
+}
+
+static int
+ensure_inputs(struct plan *p, struct task *t, struct err *e)
+{
+	if (t->inputs.paths)
+		return 0;
+	return inputs_resolve(
+		p->w->rootfd, &p->files, t->node->project, t->node->def, &t->inputs, e);
+}
+
+static int
+command_key(struct plan *p, struct task *t, const struct digest *up, size_t nup, struct digest *ret,
+	struct err *e)
+{
+	const struct node *n = t->node;
+	const struct taskdef *def = n->def;
+	cleanup_strbuf struct strbuf manifest = STRBUF_INIT, ids = STRBUF_INIT;
+	struct key_env *env = NULL;
+	struct key_input *in;
+	size_t *at, nenv = def->cache ? def->cache->nenv : 0;
+	int r = -1;
+
+	if (ensure_inputs(p, t, e))
+		return -1;
+	env = xcalloc(nenv, sizeof(*env));
+	in = xcalloc(t->inputs.n, sizeof(*in));
+	at = xcalloc(t->inputs.n, sizeof(*at));
+	for (size_t i = 0; i < nenv; i++)
+		env[i] = (struct key_env){def->cache->env[i], getenv(def->cache->env[i])};
+	for (size_t i = 0; i < t->inputs.n; i++) {
+		struct file_id id;
+
+		if (filehash_get(p->fh, p->w->rootfd, t->inputs.paths[i], &id, e))
+			goto out;
+		at[i] = ids.len;
+		file_id_text(&id, &ids);
+		strbuf_addch(&ids, '\0');
+	}
+	for (size_t i = 0; i < t->inputs.n; i++)
+		in[i] = (struct key_input){t->inputs.paths[i], ids.buf + at[i]};
+	if (manifest_identity(p, n->project, &manifest, e))
+		goto out;
+	key_compute(
+		&(struct key_parts){
+			.task = n->id,
+			.platform = p->platform,
+			.workspace = &p->fingerprint,
+			.manifest = manifest.buf,
+			.config = def->canonical,
+			.forward_args = p->forward,
+			.nforward_args = n->requested ? p->nforward : 0,
+			.env = env,
+			.nenv = nenv,
+			.upstream = up,
+			.nupstream = nup,
+			.inputs = in,
+			.ninputs = t->inputs.n,
+		},
+		ret, NULL);
+	r = 0;
+out:
+	free(at);
+	free(in);
+	free(env);
+	return r;
+}
+
+int
+plan_key(struct plan *p, struct task *t, struct err *e)
+{
+	struct digest *buf;
+	size_t nup;
+	const struct digest *up = upstream_keys(p, t->node, &buf, &nup);
+	int r = 0;
+
+	t->learned_ns = clock_wall_ns();
+	if (node_is_group(t->node))
+		key_group(up, nup, &t->key);
+	else if (command_key(p, t, up, nup, &t->key, e))
+		r = err_wrap(e, "task %s", t->node->id);
+	free(buf);
+	t->has_key = !r;
+	return r;
+}
+
+int
+plan_look_up(
+	struct plan *p, struct task *t, struct index *ix, enum entry_making least, struct err *e)
+{
+	int r;
+
+	(void)p;
+	entry_release(&t->entry);
+	t->found = false;
+	r = index_get(ix, &t->key, &t->entry, e);
+	if (r < 0)
+		return err_wrap(e, "task %s", t->node->id);
+	t->found = r && t->entry.making >= least;
+	return 0;
+}
+
+static int64_t
+stamp_ns(const struct timespec *ts)
+{
+	return (int64_t)ts->tv_sec * 1000000000 + ts->tv_nsec;
+}
+
+/* The first input, or the manifest, that was written since. */
+static const char *
+written_since(const struct plan *p, const struct task *t, int64_t started_ns)
+{
+	for (size_t i = 0; i < t->inputs.n; i++) {
+		struct stat st;
+
+		if (fs_stat_beneath(p->w->rootfd, t->inputs.paths[i], &st))
+			return t->inputs.paths[i];
+		if (stamp_ns(&st.st_ctim) >= started_ns)
+			return t->inputs.paths[i];
+	}
+	return NULL;
+}
+
+/* Whether a directory that holds an input has had a name come or go since. */
+static bool
+directory_changed(const struct plan *p, const struct task *t, int64_t since_ns)
+{
+	cleanup_strbuf struct strbuf last = STRBUF_INIT, dir = STRBUF_INIT;
+
+	for (size_t i = 0; i < t->inputs.n; i++) {
+		struct stat st;
+
+		strbuf_reset(&dir);
+		strbuf_add(&dir, t->inputs.paths[i], path_parent_len(t->inputs.paths[i]));
+		if (i && !strcmp(dir.buf, last.buf))
+			continue;
+		strbuf_reset(&last);
+		strbuf_add(&last, dir.buf, dir.len);
+		if (fs_stat_beneath(p->w->rootfd, dir.buf, &st) ||
+			stamp_ns(&st.st_ctim) >= since_ns)
+			return true;
+	}
+	return false;
+}
+
+/* Lists the files anew and compares the task's inputs by name. */
+static int
+names_changed(struct plan *p, struct task *t, char **ret_what, struct err *e)
+{
+	struct files_request rq;
+	struct files now = {0};
+	struct inputs in = {0};
+	const char *what = NULL;
+	size_t i = 0;
+
+	if (files_start(p->w->rootfd, p->w->path, &rq, e) ||
+		files_finish(&rq, p->w->rootfd, &now, e))
+		return -1;
+	if (inputs_resolve(p->w->rootfd, &now, t->node->project, t->node->def, &in, e)) {
+		files_release(&now);
+		return -1;
+	}
+	while (i < in.n && i < t->inputs.n && !strcmp(in.paths[i], t->inputs.paths[i]))
+		i++;
+	if (i < in.n && (i >= t->inputs.n || strcmp(in.paths[i], t->inputs.paths[i]) < 0))
+		what = in.paths[i];
+	else if (i < t->inputs.n)
+		what = t->inputs.paths[i];
+	if (what)
+		*ret_what = xstrdup(what);
+	inputs_release(&in);
+	files_release(&now);
+	return what != NULL;
+}
+
+int
+plan_still_true(struct plan *p, struct task *t, int64_t started_ns, char **ret_what, struct err *e)
+{
+	struct digest before = t->key;
+	const char *what;
+	int r;
+
+	if (ensure_inputs(p, t, e))
+		return -1;
+	what = written_since(p, t, started_ns);
+	if (what) {
+		*ret_what = xstrdup(what);
+		return 0;
+	}
+	/* Content first: a write in the racy window before the start shows only in the digest. */
+	if (plan_key(p, t, e))
+		return -1;
+	if (!digest_equal(&before, &t->key)) {
+		t->key = before;
+		*ret_what = xstrdup("an input");
+		return 0;
+	}
+	if (!directory_changed(p, t, started_ns - RACY_WINDOW_NS))
+		return 1;
+	r = names_changed(p, t, ret_what, e);
+	return r < 0 ? -1 : !r;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/report-private.h"
+
+struct counts {
+	size_t total, ok, failed, skipped, aborted, not_run, current, restored, miss, none;
+	uint64_t max, min, sum;
+	size_t executed;
+};
+
+static struct counts
+count(const struct plan *p)
+{
+	struct counts c = {0};
+
+	for (size_t i = 0; i < p->g->n; i++) {
+		const struct task *t = &p->tasks[i];
+
+		if (node_is_group(t->node))
+			continue;
+		switch (t->status) {
+		case TASK_ABORTED:
+			c.aborted++;
+			continue;
+		case TASK_NOT_RUN:
+			c.not_run++;
+			continue;
+		case TASK_SUCCESS:
+		case TASK_HIT:
+			c.ok++;
+			break;
+		case TASK_FAILED:
+			c.failed++;
+			break;
+		case TASK_SKIPPED:
+			c.skipped++;
+			break;
+		}
+		c.total++;
+		c.current += t->cache == CACHE_UP_TO_DATE && t->status == TASK_HIT;
+		c.restored += t->cache == CACHE_RESTORED && t->status == TASK_HIT;
+		if (t->status != TASK_SUCCESS && t->status != TASK_FAILED)
+			continue;
+		c.miss += t->cache == CACHE_MISS;
+		c.none += t->cache == CACHE_NONE;
+		c.executed++;
+		c.sum += t->duration_ns;
+		if (t->duration_ns > c.max)
+			c.max = t->duration_ns;
+		if (c.executed == 1 || t->duration_ns < c.min)
+			c.min = t->duration_ns;
+	}
+	return c;
+}
+
+static void
+add_part(struct strbuf *out, size_t n, const char *word, bool *first)
+{
+	if (!n)
+		return;
+	strbuf_addf(out, "%s%zu %s", *first ? "" : " · ", n, word);
+	*first = false;
+}
+
+static void
+add_meter(
+	const struct report *r, struct strbuf *out, const char *name, uint64_t part, uint64_t whole)
+{
+	report_add_coloured(r, out, DIM, name);
+	report_add_bar(out, part, whole);
+	strbuf_addch(out, ' ');
+}
+
+void
+report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stopped_by)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT, head = STRBUF_INIT;
+	struct counts c = count(p);
+	size_t cached = c.current + c.restored;
+	char wall[32], max[32], avg[32], min[32];
+	bool first = true;
+
+	r->live = NULL;
+	strbuf_add(&out, r->replays.buf, r->replays.len);
+	strbuf_addf(&head, "─ vx %s", PACKAGE_VERSION);
+	report_add_rule(&head, strlen(head.buf) - 2);
+	report_add_coloured(r, &out, DIM, head.buf);
+	strbuf_addch(&out, '\n');
+	report_add_coloured(r, &out, DIM, "projects ");
+	strbuf_addf(&out, "%zu\n", r->o.nprojects);
+	add_meter(r, &out, "tasks    ", c.ok, c.total + c.aborted + c.not_run);
+	add_part(&out, c.ok, "ok", &first);
+	add_part(&out, c.failed, "failed", &first);
+	add_part(&out, c.skipped, "skipped", &first);
+	add_part(&out, c.aborted, "aborted", &first);
+	add_part(&out, c.not_run, "not run", &first);
+	strbuf_addch(&out, '\n');
+	first = true;
+	add_meter(r, &out, "cache    ", cached, c.total);
+	add_part(&out, c.current, "up to date", &first);
+	add_part(&out, c.restored, "restored", &first);
+	add_part(&out, c.miss, "missed", &first);
+	add_part(&out, c.none, "without cache", &first);
+	strbuf_addch(&out, '\n');
+	report_add_coloured(r, &out, DIM, "info     ");
+	strbuf_addf(&out, "%u worker%s · %s%s", r->o.workers, r->o.workers == 1 ? "" : "s",
+		r->o.cache_dir ? "cache " : "no cache", r->o.cache_dir ? r->o.cache_dir : "");
+	if (r->o.sandbox_off)
+		strbuf_adds(&out, " · sandbox OFF: nothing was confined");
+	strbuf_addch(&out, '\n');
+	report_duration(wall_ns, wall, sizeof(wall));
+	report_add_coloured(r, &out, DIM, "time     ");
+	strbuf_adds(&out, wall);
+	if (c.executed) {
+		report_duration(c.max, max, sizeof(max));
+		report_duration(c.sum / c.executed, avg, sizeof(avg));
+		report_duration(c.min, min, sizeof(min));
+		strbuf_addf(&out, " · max %s avg %s min %s", max, avg, min);
+	}
+	strbuf_addch(&out, '\n');
+	report_add_coloured(r, &out, DIM, "result   ");
+	strbuf_addf(&out, "%zu task%s · %zu cached (%zu%%)", c.total, c.total == 1 ? "" : "s",
+		cached, c.total ? cached * 100 / c.total : 0);
+	if (c.total && cached == c.total)
+		strbuf_adds(&out, " · all cached");
+	first = false;
+	add_part(&out, c.failed, "failed", &first);
+	add_part(&out, c.skipped, "skipped", &first);
+	if (stopped_by)
+		strbuf_addf(&out, " · stopped by a signal");
+	strbuf_addf(&out, " · %s\n", wall);
+	report_emit(r, &out);
+	r->dirty_at = 0;
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/status.h"
+#include "run/report-private.h"
+#include "util/proc.h"
+
+enum {
+	BAR_WIDTH = 24,
+	RULE_WIDTH = 60
+};
+
+static const char *const colour_codes[] = {"0", "1", "2", "31", "32", "33", "36"};
+
+void
+report_add_coloured(const struct report *r, struct strbuf *sb, enum colour c, const char *text)
+{
+	if (r->colour && c != PLAIN)
+		strbuf_addf(sb, "\033[%sm%s\033[0m", colour_codes[c], text);
+	else
+		strbuf_adds(sb, text);
+}
+
+void
+report_duration(uint64_t ns, char *buf, size_t n)
+{
+	uint64_t ms = (ns + 500000) / 1000000;
+
+	if (ms < 1000)
+		snprintf(buf, n, "%llums", (unsigned long long)ms);
+	else if (ms < 60000)
+		snprintf(buf, n, "%llu.%llus", (unsigned long long)ms / 1000,
+			(unsigned long long)(ms % 1000) / 100);
+	else
+		snprintf(buf, n, "%llum %02llus", (unsigned long long)ms / 60000,
+			(unsigned long long)(ms % 60000) / 1000);
+}
+
+/* States of the escape parser (ECMA-48): ground, after ESC, in CSI, in a string ended by BEL or ST,
+ * after ESC in such a string, after ESC and an intermediate byte. */
+enum {
+	GROUND,
+	ESCAPE,
+	CSI,
+	STRING,
+	STRING_ESC,
+	CHARSET
+};
+
+void
+report_strip(struct escape_state *st, const char *p, size_t n, struct strbuf *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)p[i];
+
+		switch (st->state) {
+		case GROUND:
+			if (c == 0x1b)
+				st->state = ESCAPE;
+			else
+				strbuf_addch(out, (char)c);
+			break;
+		case ESCAPE:
+			if (c == '[')
+				st->state = CSI;
+			else if (c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_')
+				st->state = STRING;
+			else
+				st->state = c >= 0x20 && c <= 0x2f ? CHARSET : GROUND;
+			break;
+		case CSI:
+			if (c >= 0x40 && c <= 0x7e)
+				st->state = GROUND;
+			break;
+		case STRING:
+			if (c == 0x07)
+				st->state = GROUND;
+			else if (c == 0x1b)
+				st->state = STRING_ESC;
+			break;
+		case STRING_ESC:
+			st->state = c == '\\' ? GROUND : STRING;
+			break;
+		case CHARSET:
+			st->state = GROUND;
+			break;
+		}
+	}
+}
+
+void
+report_add_content(const struct report *r, struct strbuf *out, struct escape_state *st,
+	const char *p, size_t n)
+{
+	if (r->colour)
+		strbuf_add(out, p, n);
+	else
+		report_strip(st, p, n, out);
+}
+
+void
+report_add_bar(struct strbuf *out, uint64_t part, uint64_t whole)
+{
+	uint64_t full = whole ? part * BAR_WIDTH / whole : 0;
+
+	for (uint64_t i = 0; i < BAR_WIDTH; i++)
+		strbuf_adds(out, i < full ? "━" : "╌");
+}
+
+void
+report_add_rule(struct strbuf *out, size_t used)
+{
+	strbuf_addch(out, ' ');
+	for (size_t i = used + 1; i < RULE_WIDTH; i++)
+		strbuf_adds(out, "─");
+}
+
+void
+report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_result *res)
+{
+	switch (t->status) {
+	case TASK_SUCCESS:
+		strbuf_adds(out, "success");
+		break;
+	case TASK_HIT:
+		strbuf_adds(out, t->cache == CACHE_UP_TO_DATE ? "up-to-date" : "restored-local");
+		break;
+	case TASK_SKIPPED:
+		strbuf_adds(out, "skipped");
+		if (t->blocked_by)
+			strbuf_addf(out, " • blocked by %s", t->blocked_by->id);
+		break;
+	case TASK_ABORTED:
+		strbuf_adds(out, "aborted");
+		break;
+	case TASK_NOT_RUN:
+		strbuf_adds(out, "not run");
+		break;
+	case TASK_FAILED:
+		strbuf_adds(out, "failed (");
+		if (t->timed_out)
+			strbuf_adds(out, "timed out, ");
+		strbuf_addf(out, "exit %d", t->exit_code);
+		if (t->exit_code > 128 && !t->timed_out) {
+			const char *name =
+				proc_signal_name(t->signal ? t->signal : t->exit_code - 128);
+
+			if (name)
+				strbuf_addf(out, ", 128 + %s", name);
+		}
+		if (res && res->nfindings)
+			strbuf_addf(out, ", %llu sandbox violation%s",
+				(unsigned long long)res->nfindings, res->nfindings == 1 ? "" : "s");
+		strbuf_addch(out, ')');
+		break;
+	}
+}
+
+static enum colour
+outcome_colour(const struct task *t)
+{
+	switch (t->status) {
+	case TASK_FAILED:
+		return RED;
+	case TASK_SKIPPED:
+	case TASK_ABORTED:
+	case TASK_NOT_RUN:
+		return YELLOW;
+	case TASK_HIT:
+		return CYAN;
+	case TASK_SUCCESS:
+		break;
+	}
+	return GREEN;
+}
+
+void
+report_add_frame_open(
+	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome)
+{
+	cleanup_strbuf struct strbuf head = STRBUF_INIT;
+
+	strbuf_addf(&head, "┌─ %s", t->node->id);
+	if (outcome)
+		strbuf_addf(&head, " > %s", outcome);
+	report_add_coloured(r, out, outcome ? outcome_colour(t) : BOLD, head.buf);
+	strbuf_addch(out, '\n');
+}
+
+void
+report_add_command(const struct report *r, struct strbuf *out, const char *command)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+
+	strbuf_adds(&line, "$ ");
+	strbuf_add_sanitised(&line, command, strlen(command));
+	report_add_coloured(r, out, DIM, line.buf);
+	strbuf_addch(out, '\n');
+}
+
+static void
+add_section(const struct report *r, struct strbuf *out, const char *title)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+
+	strbuf_addf(&line, "├─ %s", title);
+	report_add_rule(&line, 3 + strlen(title));
+	report_add_coloured(r, out, DIM, line.buf);
+	strbuf_addch(out, '\n');
+}
+
+struct content {
+	const struct report *r;
+	struct strbuf *out;
+	struct escape_state strip[3];
+	unsigned streams;
+};
+
+static void
+note_stream(void *ctx, enum exec_stream stream, const char *p, size_t n)
+{
+	(void)p;
+	if (n)
+		((struct content *)ctx)->streams |= (unsigned)stream;
+}
+
+static void
+add_piece(void *ctx, enum exec_stream stream, const char *p, size_t n)
+{
+	struct content *c = ctx;
+
+	report_add_content(c->r, c->out, &c->strip[stream], p, n);
+}
+
+static void
+end_line(struct strbuf *out)
+{
+	if (out->len && out->buf[out->len - 1] != '\n')
+		strbuf_addch(out, '\n');
+}
+
+/* Both streams in the order they were read, under one heading that says which there are. */
+void
+report_add_captured(const struct report *r, struct strbuf *out, const struct captured *output)
+{
+	static const char *const titles[] = {NULL, "STDOUT", "STDERR", "STDOUT, STDERR"};
+	struct content c = {.r = r, .out = out};
+
+	if (!output || captured_is_empty(output))
+		return;
+	captured_each(output, note_stream, &c);
+	if (!c.streams)
+		return;
+	add_section(r, out, titles[c.streams & 3]);
+	captured_each(output, add_piece, &c);
+	end_line(out);
+}
+
+void
+report_add_denials(const struct report *r, struct strbuf *out, const struct exec_result *res)
+{
+	char title[64];
+	uint64_t shown = 0;
+
+	if (!res || !res->nfindings)
+		return;
+	snprintf(title, sizeof(title), "SANDBOX VIOLATIONS (%llu)",
+		(unsigned long long)res->nfindings);
+	add_section(r, out, title);
+	for (size_t i = 0; i < res->ndenials; i++) {
+		const struct exec_denial *d = &res->denials[i];
+
+		if (d->class != DENIAL_FINDING)
+			continue;
+		shown++;
+		strbuf_addf(out, "%s ", denial_op_name((enum denial_op)d->op));
+		strbuf_add_sanitised(out, d->path, strlen(d->path));
+		if (d->program && *d->program) {
+			strbuf_adds(out, "  by ");
+			strbuf_add_sanitised(out, d->program, strlen(d->program));
+			if (d->pid)
+				strbuf_addf(out, " (pid %u)", d->pid);
+		}
+		strbuf_addch(out, '\n');
+		if (d->grant && *d->grant) {
+			strbuf_adds(out, "    to allow it: ");
+			strbuf_add_sanitised(out, d->grant, strlen(d->grant));
+			strbuf_addch(out, '\n');
+		}
+	}
+	if (res->nfindings > shown)
+		strbuf_addf(out, "… and %llu more\n", (unsigned long long)(res->nfindings - shown));
+}
+
+void
+report_add_notes(const struct report *r, struct strbuf *out, const struct report_end *end)
+{
+	for (size_t i = 0; i < end->nnotes; i++) {
+		cleanup_strbuf struct strbuf line = STRBUF_INIT;
+
+		strbuf_adds(&line, "note: ");
+		strbuf_add_sanitised(&line, end->notes[i], strlen(end->notes[i]));
+		report_add_coloured(r, out, YELLOW, line.buf);
+		strbuf_addch(out, '\n');
+	}
+}
+
+void
+report_add_frame_close(
+	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+	char time[32];
+
+	report_duration(t->duration_ns, time, sizeof(time));
+	strbuf_addf(&line, "└─ %s ── (%s) %s", t->node->id, time, outcome);
+	report_add_coloured(r, out, outcome_colour(t), line.buf);
+	strbuf_adds(out, "\n\n");
+}
+
+void
+report_add_frame(const struct report *r, struct strbuf *out, const struct report_end *end)
+{
+	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
+
+	report_add_outcome(&outcome, end->task, end->result);
+	report_add_frame_open(r, out, end->task, outcome.buf);
+	if (end->command)
+		report_add_command(r, out, end->command);
+	report_add_captured(r, out, end->output);
+	report_add_denials(r, out, end->result);
+	report_add_notes(r, out, end);
+	report_add_frame_close(r, out, end->task, outcome.buf);
+}
+
+void
+report_add_line(const struct report *r, struct strbuf *out, const struct report_end *end)
+{
+	const struct task *t = end->task;
+	cleanup_strbuf struct strbuf outcome = STRBUF_INIT, left = STRBUF_INIT;
+	static const char *const words[] = {"no-cache", "miss", "fresh", "local"};
+	const char *glyph = "⏺";
+	char time[32];
+
+	switch (t->status) {
+	case TASK_SUCCESS:
+		break;
+	case TASK_HIT:
+		glyph = t->cache == CACHE_UP_TO_DATE ? "►" : "⇢";
+		break;
+	case TASK_FAILED:
+		glyph = "◼";
+		break;
+	case TASK_SKIPPED:
+		glyph = "⊘";
+		break;
+	case TASK_ABORTED:
+		glyph = "✗";
+		break;
+	case TASK_NOT_RUN:
+		glyph = "◌";
+		break;
+	}
+	report_duration(t->duration_ns, time, sizeof(time));
+	report_add_outcome(&outcome, t, end->result);
+	strbuf_addf(&left, "%s %7s  ", glyph, time);
+	report_add_coloured(r, out, outcome_colour(t), left.buf);
+	report_add_coloured(r, out, outcome_colour(t), outcome.buf);
+	if (t->status == TASK_SUCCESS || t->status == TASK_HIT || t->status == TASK_FAILED) {
+		strbuf_adds(out, "  ");
+		report_add_coloured(r, out, DIM, words[t->cache]);
+	}
+	strbuf_addf(out, "  %s\n", t->node->id);
+	report_add_notes(r, out, end);
+}

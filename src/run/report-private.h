@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the report share: report.c (events, writing, the live region), report-frame.c
+ * (the text of frames and lines), report-footer.c (the sum of it all).
+ */
+#ifndef RUN_REPORT_PRIVATE_H
+#define RUN_REPORT_PRIVATE_H
+
+#include "run/report.h"
+
+enum colour {
+	PLAIN,
+	BOLD,
+	DIM,
+	RED,
+	GREEN,
+	YELLOW,
+	CYAN
+};
+
+/* A running task, as the live region shows it. */
+struct row {
+	const struct task *task;
+	uint64_t since_ns;
+};
+
+struct report {
+	struct report_options o;
+	bool tty; /* stdout is a terminal: there is a live region */
+	bool colour;
+	struct row *rows;
+	size_t nrows, rows_cap;
+	unsigned drawn;    /* lines of the region on the screen now */
+	uint64_t dirty_at; /* when the region may be drawn again; 0: it is up to date */
+	size_t done;
+	const struct task *live; /* the one task that streams between frame open and close */
+	bool live_mid_line;
+	struct escape_state strip[3];
+	struct strbuf replays; /* failure frames, printed above the footer */
+	bool gone;             /* the reader closed the pipe */
+};
+
+/* report.c: permanent text, above the live region, in one write. */
+void report_emit(struct report *r, const struct strbuf *text);
+
+/* report-frame.c */
+void report_add_coloured(
+	const struct report *r, struct strbuf *sb, enum colour c, const char *text);
+void report_add_rule(struct strbuf *out, size_t used);
+void report_add_bar(struct strbuf *out, uint64_t part, uint64_t whole);
+/* A task's own bytes: as they are, or without escape sequences where there is no colour. */
+void report_add_content(const struct report *r, struct strbuf *out, struct escape_state *st,
+	const char *p, size_t n);
+void report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_result *res);
+void report_add_frame_open(
+	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome);
+void report_add_command(const struct report *r, struct strbuf *out, const char *command);
+void report_add_captured(const struct report *r, struct strbuf *out, const struct captured *output);
+void report_add_denials(const struct report *r, struct strbuf *out, const struct exec_result *res);
+void report_add_notes(const struct report *r, struct strbuf *out, const struct report_end *end);
+void report_add_frame_close(
+	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome);
+void report_add_frame(const struct report *r, struct strbuf *out, const struct report_end *end);
+/* "⏺ 1.2s success miss app#build" */
+void report_add_line(const struct report *r, struct strbuf *out, const struct report_end *end);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/report-private.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum {
+	REDRAW_NS = 30 * 1000 * 1000, /* at most one redraw in this time */
+	ROWS_MAX = 10,                /* of running tasks in the live region */
+};
+
+/* All of it, whatever the reader's pace: a full pipe or a terminal that is not ready is waited for.
+ */
+static void
+write_out(struct report *r, int fd, const char *p, size_t n)
+{
+	while (n && !r->gone) {
+		ssize_t k = write(fd, p, n);
+
+		if (k >= 0) {
+			p += k;
+			n -= (size_t)k;
+		} else if (errno == EAGAIN) {
+			struct pollfd w = {.fd = fd, .events = POLLOUT};
+
+			poll(&w, 1, -1);
+		} else if (errno != EINTR) {
+			r->gone = true;
+		}
+	}
+}
+
+static void
+add_erase(struct report *r, struct strbuf *out)
+{
+	if (r->drawn)
+		strbuf_addf(out, "\r\033[%uA\033[J", r->drawn);
+	r->drawn = 0;
+}
+
+static void
+touch(struct report *r)
+{
+	if (r->tty && !r->dirty_at)
+		r->dirty_at = clock_monotonic_ns() + REDRAW_NS;
+}
+
+void
+report_emit(struct report *r, const struct strbuf *text)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+	if (!text->len)
+		return;
+	add_erase(r, &out);
+	strbuf_add(&out, text->buf, text->len);
+	write_out(r, STDOUT_FILENO, out.buf, out.len);
+	touch(r);
+}
+
+/* One line on stderr, made safe: it may hold a file's name. */
+static void warn(const char *fmt, va_list ap) attr_printf(1, 0);
+
+static void
+warn(const char *fmt, va_list ap)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;
+
+	strbuf_vaddf(&text, fmt, ap);
+	strbuf_adds(&line, "vx: ");
+	strbuf_add_sanitised(&line, text.buf, text.len);
+	strbuf_addch(&line, '\n');
+	(void)!write(STDERR_FILENO, line.buf, line.len);
+}
+
+void
+report_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	warn(fmt, ap);
+	va_end(ap);
+}
+
+void
+report_notice(struct report *r, const char *fmt, ...)
+{
+	cleanup_strbuf struct strbuf erase = STRBUF_INIT;
+	va_list ap;
+
+	if (r->drawn) {
+		add_erase(r, &erase);
+		write_out(r, STDOUT_FILENO, erase.buf, erase.len);
+	}
+	va_start(ap, fmt);
+	warn(fmt, ap);
+	va_end(ap);
+	touch(r);
+}
+
+enum form {
+	FORM_NOTHING,
+	FORM_LINE,
+	FORM_FRAME
+};
+
+/* The table of spec/cli.md §1: outcome by flow. */
+static enum form
+form_of(const struct report *r, const struct task *t, bool has_output)
+{
+	bool requested = t->node->requested;
+	bool full = r->o.logs == LOGS_FULL || (r->o.logs == LOGS_BY_FLOW && r->o.flow == FLOW_CI);
+	bool focused = r->o.flow == FLOW_FOCUSED && r->o.logs == LOGS_BY_FLOW;
+
+	if (r->o.logs == LOGS_NONE || r->o.logs == LOGS_HASH)
+		return FORM_NOTHING;
+	if (t->status == TASK_SKIPPED || t->status == TASK_ABORTED)
+		return FORM_LINE;
+	if (t->status == TASK_FAILED)
+		return full || (focused && requested) ? FORM_FRAME : FORM_LINE;
+	if (r->o.logs == LOGS_ERRORS)
+		return FORM_NOTHING;
+	if (t->status == TASK_SUCCESS) {
+		if (full || (focused && requested))
+			return FORM_FRAME;
+		return focused ? FORM_NOTHING : FORM_LINE;
+	}
+	if (full)
+		return has_output ? FORM_FRAME : FORM_LINE;
+	return focused && requested ? FORM_FRAME : FORM_NOTHING;
+}
+
+bool
+report_shows_hit(const struct report *r, const struct task *t, bool current)
+{
+	struct task as = *t;
+
+	as.status = TASK_HIT;
+	as.cache = current ? CACHE_UP_TO_DATE : CACHE_RESTORED;
+	return form_of(r, &as, true) == FORM_FRAME;
+}
+
+static void
+add_row(struct report *r, const struct task *t)
+{
+	GROW(r->rows, r->nrows + 1, r->rows_cap);
+	r->rows[r->nrows++] = (struct row){t, clock_monotonic_ns()};
+}
+
+static void
+drop_row(struct report *r, const struct task *t)
+{
+	for (size_t i = 0; i < r->nrows; i++) {
+		if (r->rows[i].task != t)
+			continue;
+		memmove(&r->rows[i], &r->rows[i + 1], (r->nrows - i - 1) * sizeof(*r->rows));
+		r->nrows--;
+		return;
+	}
+}
+
+void
+report_started(struct report *r, const struct task *t, const char *command)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+	add_row(r, t);
+	if (r->o.flow == FLOW_FOCUSED && r->o.logs == LOGS_BY_FLOW && r->o.nrequested == 1 &&
+		t->node->requested) {
+		r->live = t;
+		r->live_mid_line = false;
+		report_add_frame_open(r, &out, t, NULL);
+		report_add_command(r, &out, command);
+		report_emit(r, &out);
+	}
+	touch(r);
+}
+
+void
+report_output(
+	struct report *r, const struct task *t, enum exec_stream stream, const char *p, size_t n)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+	if (r->live != t || !n)
+		return;
+	report_add_content(r, &out, &r->strip[stream], p, n);
+	if (out.len)
+		r->live_mid_line = out.buf[out.len - 1] != '\n';
+	report_emit(r, &out);
+}
+
+static void
+add_live_close(struct report *r, struct strbuf *out, const struct report_end *end)
+{
+	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
+
+	if (r->live_mid_line)
+		strbuf_addch(out, '\n');
+	report_add_outcome(&outcome, end->task, end->result);
+	/* What vx itself says of a command that could not be started never streamed. */
+	if (end->result && end->result->outcome == EXEC_NOT_STARTED)
+		report_add_captured(r, out, end->output);
+	report_add_denials(r, out, end->result);
+	report_add_notes(r, out, end);
+	report_add_frame_close(r, out, end->task, outcome.buf);
+	r->live = NULL;
+}
+
+void
+report_ended(struct report *r, const struct report_end *end)
+{
+	const struct task *t = end->task;
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+	bool has_output = end->output && !captured_is_empty(end->output);
+	bool live = r->live == t;
+
+	drop_row(r, t);
+	r->done++;
+	if (live) {
+		add_live_close(r, &out, end);
+	} else {
+		switch (form_of(r, t, has_output)) {
+		case FORM_FRAME:
+			report_add_frame(r, &out, end);
+			break;
+		case FORM_LINE:
+			report_add_line(r, &out, end);
+			break;
+		case FORM_NOTHING:
+			break;
+		}
+	}
+	if (r->o.logs == LOGS_HASH) {
+		char hex[DIGEST_HEX];
+
+		digest_hex(&t->key, hex);
+		report_add_outcome(&out, t, end->result);
+		strbuf_addf(&out, " %s %s\n", t->node->id, t->has_key ? hex : "-");
+	}
+	if (t->status == TASK_FAILED && r->o.logs != LOGS_NONE && r->o.logs != LOGS_HASH &&
+		!(live || (r->o.nrequested == 1 && r->o.ntasks == 1)))
+		report_add_frame(r, &r->replays, end);
+	report_emit(r, &out);
+	touch(r);
+}
+
+static unsigned
+columns(void)
+{
+	struct winsize ws;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) || ws.ws_col < 20)
+		return 80;
+	return ws.ws_col;
+}
+
+/* Cuts a line to what fits: one column a code point, which all of ours are. */
+static void
+add_clipped(struct strbuf *out, const char *line, unsigned width)
+{
+	unsigned used = 0;
+
+	for (; *line; line++) {
+		if (((unsigned char)*line & 0xc0) != 0x80 && ++used >= width)
+			break;
+		strbuf_addch(out, *line);
+	}
+	strbuf_addch(out, '\n');
+}
+
+uint64_t
+report_redraw_at(const struct report *r)
+{
+	return r->live ? 0 : r->dirty_at;
+}
+
+void
+report_redraw(struct report *r)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT, line = STRBUF_INIT;
+	unsigned width = columns();
+	size_t rows = r->nrows < ROWS_MAX ? r->nrows : ROWS_MAX;
+	char time[32];
+
+	r->dirty_at = 0;
+	if (!r->tty || r->live)
+		return;
+	add_erase(r, &out);
+	strbuf_addch(&out, '\n');
+	for (size_t i = 0; i < rows; i++) {
+		report_duration(clock_monotonic_ns() - r->rows[i].since_ns, time, sizeof(time));
+		strbuf_reset(&line);
+		strbuf_addf(&line, "▸ %7s  %s", time, r->rows[i].task->node->id);
+		add_clipped(&out, line.buf, width);
+	}
+	strbuf_reset(&line);
+	strbuf_adds(&line, "  ");
+	report_add_bar(&line, r->done, r->o.ntasks);
+	strbuf_addf(&line, " %zu/%zu tasks", r->done, r->o.ntasks);
+	if (r->nrows > rows)
+		strbuf_addf(&line, " · %zu more running", r->nrows - rows);
+	add_clipped(&out, line.buf, width);
+	r->drawn = (unsigned)rows + 2;
+	write_out(r, STDOUT_FILENO, out.buf, out.len);
+	/* The times of the rows go on by themselves. */
+	if (r->nrows)
+		r->dirty_at = clock_monotonic_ns() + 1000000000;
+}
+
+static bool
+wants_colour(bool tty)
+{
+	const char *no = getenv("NO_COLOR"), *force = getenv("FORCE_COLOR");
+
+	if (no && *no)
+		return false;
+	if (force)
+		return strcmp(force, "0") && strcmp(force, "false");
+	return tty;
+}
+
+struct report *
+report_new(const struct report_options *o)
+{
+	struct report *r = xcalloc(1, sizeof(*r));
+	const char *term = getenv("TERM");
+
+	r->o = *o;
+	r->tty = isatty(STDOUT_FILENO) && !(term && !strcmp(term, "dumb")) && o->flow != FLOW_CI &&
+		 o->logs != LOGS_NONE;
+	r->colour = wants_colour(isatty(STDOUT_FILENO));
+	strbuf_init(&r->replays);
+	touch(r);
+	return r;
+}
+
+void
+report_free(struct report *r)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+	add_erase(r, &out);
+	write_out(r, STDOUT_FILENO, out.buf, out.len);
+	strbuf_release(&r->replays);
+	free(r->rows);
+	free(r);
+}

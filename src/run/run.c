@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/run.h"
+#include "cache/history.h"
+#include "cache/index.h"
+#include "cache/store.h"
+#include "exec/exec.h"
+#include "exec/guard.h"
+#include "exec/scratch.h"
+#include "graph/order.h"
+#include "graph/select.h"
+#include "run/dry.h"
+#include "run/state.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/loop.h"
+#include "util/num.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include "workspace/files.h"
+#include "workspace/root.h"
+#include "workspace/workspace.h"
+#include <fcntl.h>
+#include <signal.h>
+
+enum {
+	GRACE_MAX_MS = 2147483647
+};
+
+bool
+run_env_is_true(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && *v && strcmp(v, "0") && strcmp(v, "false");
+}
+
+static int
+workers(const struct run_options *o, const struct settings *s, unsigned *ret, struct err *e)
+{
+	unsigned cores = settings_usable_cores();
+	size_t n = o->concurrency ? strlen(o->concurrency) : 0;
+	uint64_t v;
+
+	*ret = s->concurrency ? s->concurrency : cores;
+	if (!n)
+		return 0;
+	if (o->concurrency[n - 1] == '%') {
+		cleanup_free char *digits = xmemdupz(o->concurrency, n - 1);
+
+		if (num_parse_u64(digits, 1, 10000, &v, "--concurrency", e))
+			return -1;
+		v = cores * v / 100;
+		*ret = v ? (unsigned)v : 1;
+		return 0;
+	}
+	if (num_parse_u64(o->concurrency, 1, 10000, &v, "--concurrency", e))
+		return -1;
+	*ret = (unsigned)v;
+	return 0;
+}
+
+/* Everything that is open while a run lasts; released in the reverse order. */
+struct run {
+	struct root root;
+	struct workspace w;
+	struct graph g;
+	struct files files;
+	struct plan plan;
+	struct filehash *fh;
+	struct index *index;
+	struct store *store;
+	struct history *history;
+	struct report *report;
+	struct loop *loop;
+	char *state_path, *cache_path;
+	int cachefd, statefd, lockfd;
+	bool complete; /* all tasks were looked at: the file memory may forget the rest */
+};
+
+static void
+run_release(struct run *r)
+{
+	if (r->report)
+		report_free(r->report);
+	if (r->loop)
+		loop_free(r->loop);
+	if (r->history)
+		history_close(r->history);
+	if (r->index)
+		index_close(r->index);
+	if (r->store)
+		store_close(r->store);
+	if (r->plan.tasks)
+		plan_release(&r->plan);
+	files_release(&r->files);
+	if (r->fh)
+		filehash_close(r->fh, r->complete);
+	graph_release(&r->g);
+	workspace_release(&r->w);
+	root_release(&r->root);
+	free(r->state_path);
+	free(r->cache_path);
+	fd_close(&r->cachefd);
+	fd_close(&r->statefd);
+	fd_close(&r->lockfd);
+}
+
+static int
+refuse_nested(const struct run *r, struct err *e)
+{
+	const char *outer = getenv("VX_RUN_WORKSPACE"), *task = getenv("VX_RUN_TASK");
+
+	if (!outer || strcmp(outer, r->root.path))
+		return 0;
+	return err_set(e, ERR_USAGE, 0,
+		"vx run inside task %s of the same workspace would wait for itself; "
+		"name what it needs in dependsOn instead",
+		task ? task : "?");
+}
+
+/* Reads the workspace while git lists its files, and links the requested tasks. */
+static int
+load(struct run *r, const struct run_options *o, struct err *e)
+{
+	struct files_request rq;
+	struct request *requests = NULL;
+	struct err git = ERR_INIT;
+	size_t n = 0;
+	int ret = -1;
+
+	if (files_start(r->root.fd, r->root.path, &rq, e))
+		return -1;
+	if (!workspace_load(&r->root, &r->w, e)) {
+		settings_apply_env(&r->w.settings);
+		if (!select_requests(&r->w,
+			    &(struct selection){
+				    .tasks = (const char *const *)o->words.v,
+				    .ntasks = o->words.n,
+				    .filters = (const char *const *)o->filters.v,
+				    .nfilters = o->filters.n,
+				    .all = o->all,
+				    .cwd = r->root.cwd,
+			    },
+			    &requests, &n, e) &&
+			!graph_build(&r->w, requests, n, &r->g, e) && !order_sort(&r->g, e) &&
+			!graph_check_outputs(&r->w, &r->g, e)) {
+			order_priorities(&r->g);
+			ret = 0;
+		}
+	}
+	free(requests);
+	/* Always finished: its process must not be left behind. */
+	if (files_finish(&rq, r->root.fd, &r->files, &git) && !ret) {
+		*e = git;
+		ret = -1;
+	}
+	return ret;
+}
+
+static int
+refuse_idle_arguments(const struct run *r, const struct run_options *o, struct err *e)
+{
+	if (!o->nforward)
+		return 0;
+	for (size_t i = 0; i < r->g.n; i++)
+		if (r->g.nodes[i]->requested && !node_is_group(r->g.nodes[i]))
+			return 0;
+	return err_set(e, ERR_USAGE, 0,
+		"arguments after -- reach requested commands, and only groups are requested");
+}
+
+static int
+find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
+{
+	cleanup_free char *dir = NULL, *cwd = NULL;
+	const char *set = o->cache_dir ? o->cache_dir : r->w.settings.cache_dir;
+	const char *home = getenv("HOME");
+
+	if (!set)
+		dir = path_join(r->state_path, "cache");
+	else if (*set == '/')
+		dir = xstrdup(set);
+	else if (!o->cache_dir && !strncmp(set, "~/", 2) && home)
+		dir = path_join(home, set + 2);
+	else if (o->cache_dir && (cwd = path_join(r->root.path, r->root.cwd)))
+		dir = path_join(cwd, set);
+	else
+		dir = path_join(r->root.path, set);
+	if (state_make_cache(dir, &r->cache_path, e))
+		return -1;
+	r->cachefd = open(r->cache_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return r->cachefd < 0 ? err_set(e, ERR_IO, errno, "open %s", r->cache_path) : 0;
+}
+
+static int
+open_state(struct run *r, const struct run_options *o, struct err *e)
+{
+	cleanup_free char *note = NULL;
+
+	r->statefd = open(r->state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->statefd < 0)
+		return err_set(e, ERR_IO, errno, "open %s", r->state_path);
+	if (filehash_open(r->statefd, &r->fh, e) || find_cache_dir(r, o, e))
+		return -1;
+	if (!o->no_cache && (index_open(r->cache_path, r->state_path, &r->index, &note, e) ||
+				    store_open(r->cachefd, &r->store, e)))
+		return -1;
+	if (note)
+		report_warn("%s", note);
+	return 0;
+}
+
+static void
+count_tasks(const struct graph *g, const struct workspace *w, struct report_options *ro)
+{
+	bool *seen = xcalloc(w->nprojects, sizeof(*seen));
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct node *n = g->nodes[i];
+
+		if (node_is_group(n))
+			continue;
+		ro->ntasks++;
+		ro->nrequested += n->requested;
+		if (!seen[n->project->index])
+			ro->nprojects++;
+		seen[n->project->index] = true;
+	}
+	free(seen);
+}
+
+/* ------------------------------------------------------------------ running */
+
+static void
+record(struct run *r, const char *command, const struct sched_result *res, unsigned concurrency,
+	int64_t started, int code)
+{
+	struct err e = ERR_INIT;
+	char id[37];
+
+	history_run_id(id);
+	if (history_record(r->history,
+		    &(struct history_run){
+			    .run_id = id,
+			    .command = command,
+			    .started_ns = started,
+			    .ended_ns = (int64_t)clock_wall_ns(),
+			    .concurrency = concurrency,
+			    .exit_code = code,
+			    .tasks = res->history,
+			    .ntasks = res->nhistory,
+		    },
+		    &e))
+		report_warn("this run is not in the history: %s", e.text);
+}
+
+static int
+execute(struct run *r, const struct run_options *o, const struct guard *guard, uint64_t begin,
+	const sigset_t *signals, struct err *e)
+{
+	int64_t started = (int64_t)clock_wall_ns();
+	struct sched_result res;
+	const char *grace = getenv("VX_KILL_GRACE_MS");
+	struct err ignored = ERR_INIT;
+	uint64_t grace_ms = EXEC_GRACE_MS;
+	unsigned concurrency;
+	struct report_options ro = {
+		.logs = o->logs,
+		.flow = run_env_is_true("CI")    ? FLOW_CI
+			: o->all || o->filters.n ? FLOW_BROAD
+						 : FLOW_FOCUSED,
+		.sandbox_off = o->sandbox == SANDBOX_OFF,
+		.cache_dir = r->index ? r->cache_path : NULL,
+	};
+	int code;
+
+	if (workers(o, &r->w.settings, &concurrency, e) || loop_new(signals, &r->loop, e))
+		return -1;
+	if (grace && num_parse_u64(grace, 0, GRACE_MAX_MS, &grace_ms, "VX_KILL_GRACE_MS", &ignored))
+		grace_ms = EXEC_GRACE_MS;
+	ro.workers = concurrency;
+	count_tasks(&r->g, &r->w, &ro);
+	r->report = report_new(&ro);
+	for (size_t i = 0; i < r->w.nnotes; i++)
+		report_notice(r->report, "%s", r->w.notes[i]);
+	if (r->plan.files.no_git)
+		report_notice(r->report, "no git: ignore rules are not applied, every file counts");
+	if (sched_run(
+		    &(struct sched_options){
+			    .plan = &r->plan,
+			    .loop = r->loop,
+			    .report = r->report,
+			    .index = r->index,
+			    .store = r->store,
+			    .read_cache = !o->force,
+			    .write_cache = true,
+			    .sandbox = o->sandbox,
+			    .cont = o->cont,
+			    .concurrency = concurrency,
+			    .default_timeout_ms =
+				    o->timeout_ms ? o->timeout_ms : r->w.settings.timeout_ms,
+			    .grace_ms = grace_ms,
+			    .guard_pidfd = guard->pidfd,
+			    .cache_dir = r->cache_path,
+		    },
+		    &res, e))
+		return -1;
+	code = res.stopped_by ? 128 + res.stopped_by : !res.ok;
+	report_footer(r->report, &r->plan, clock_monotonic_ns() - begin, res.stopped_by);
+	if (!res.stopped_by)
+		record(r, o->command, &res, concurrency, started, code);
+	r->complete = !res.stopped_by && o->all;
+	sched_result_release(&res);
+	return code;
+}
+
+/* In the guard, when the core is dead and its children are gone: what it left on disk. */
+static void
+recover(void *ctx)
+{
+	struct err e = ERR_INIT;
+	struct root root;
+	cleanup_free char *state = NULL;
+	cleanup_close int lock = -1;
+	int sig;
+
+	(void)ctx;
+	if (root_find(NULL, &root, &e))
+		return;
+	if (!state_make(root.fd, root.path, &state, &e) &&
+		state_lock(state, "recovery", &lock, &sig, &e) == 1)
+		scratch_recover(root.path, root.fd, &e);
+	root_release(&root);
+	if (err_is_set(&e))
+		report_warn("%s", e.text);
+}
+
+static int
+run_all(struct run *r, const struct run_options *o, const struct guard *guard, uint64_t begin,
+	const sigset_t *signals, struct strbuf *product, struct err *e)
+{
+	int sig = 0, locked;
+
+	if (root_find(NULL, &r->root, e) || refuse_nested(r, e) ||
+		state_make(r->root.fd, r->root.path, &r->state_path, e))
+		return -1;
+	if (!o->dry) {
+		locked = state_lock(r->state_path, o->command, &r->lockfd, &sig, e);
+		if (locked < 0)
+			return -1;
+		if (!locked)
+			return 128 + sig;
+		if (scratch_recover(r->root.path, r->root.fd, e))
+			return -1;
+	}
+	if (load(r, o, e) || refuse_idle_arguments(r, o, e) || open_state(r, o, e) ||
+		history_open(r->state_path, &r->history, e) ||
+		plan_init(&r->plan, &r->w, &r->g, &r->files, r->fh, o->sandbox, o->forward,
+			o->nforward, e))
+		return -1;
+	return o->dry ? dry_print(&r->plan, r->index, r->history, o, product, e)
+		      : execute(r, o, guard, begin, signals, e);
+}
+
+int
+run_workspace(const struct run_options *o, struct strbuf *product, struct err *e)
+{
+	uint64_t begin = clock_monotonic_ns();
+	struct run r = {.cachefd = -1, .statefd = -1, .lockfd = -1, .root = {.fd = -1}};
+	struct guard guard = {.pidfd = -1};
+	sigset_t signals;
+	int code;
+
+	/* Before anything is opened: the guard must hold nothing of the core's. */
+	if (!o->dry) {
+		guard_signals(&signals);
+		if (guard_fork(recover, NULL, &guard, e))
+			return -1;
+	}
+	code = run_all(&r, o, &guard, begin, &signals, product, e);
+	run_release(&r);
+	if (guard.pidfd >= 0)
+		guard_core_is_done(&guard);
+	return code;
+}

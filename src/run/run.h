@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A whole run, from the options to the exit code: guard, lock, recovery, workspace, graph, keys,
+ * scheduler, footer, history. What is open while it lasts is held, and released, in one place.
+ */
+#ifndef RUN_RUN_H
+#define RUN_RUN_H
+
+#include "run/report.h"
+#include "run/sched.h"
+#include "util/strvec.h"
+
+struct run_options {
+	const char *command; /* as typed, for the lock and the history */
+	struct strvec words; /* tasks */
+	struct strvec filters;
+	bool all, dry, force, no_cache;
+	const char *concurrency; /* "4", "50%"; NULL: the settings', else usable cores */
+	const char *cache_dir;   /* relative to the current directory; NULL: the settings' */
+	uint64_t timeout_ms;     /* for tasks without one; 0: the settings' */
+	enum continue_mode cont;
+	enum sandbox_mode sandbox;
+	enum report_logs logs;
+	const char *const *forward; /* after `--` */
+	size_t nforward;
+};
+
+/* The exit code (design §3), or -1 with e set: nothing was run. With `dry`, *product receives the
+ * plan as text and nothing is executed, locked or written but the state directory. Called once. */
+int run_workspace(const struct run_options *o, struct strbuf *product, struct err *e);
+
+/* Whether an environment variable says yes: set, not empty, "0" or "false". */
+bool run_env_is_true(const char *name);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of one run share: sched.c (order and ends), execute.c (commands), hit.c (what the
+ * cache gives), settle.c (what it is given), record.c (what the history gets). Nobody else includes
+ * this.
+ */
+#ifndef RUN_SCHED_PRIVATE_H
+#define RUN_SCHED_PRIVATE_H
+
+#include "cache/history.h"
+#include "exec/exec.h"
+#include "exec/output.h"
+#include "graph/order.h"
+#include "run/report.h"
+#include "run/sched.h"
+#include "util/err.h"
+#include "util/loop.h"
+
+struct policy;
+struct project;
+struct scratch_area;
+
+/* A command that runs. */
+struct job {
+	struct sched *s;
+	struct task *task;
+	struct executor *executor;
+	struct exec_job *handle;
+	struct policy *policy;
+	char *command;
+	struct captured output;
+	struct strvec notes;
+	size_t slot; /* in sched.jobs */
+};
+
+struct sched {
+	const struct sched_options *o;
+	struct plan *plan;
+	struct ready ready;
+	struct job **jobs;
+	size_t njobs, jobs_cap;
+	struct task **restores; /* found in the cache, not yet in place */
+	size_t nrestores, restores_cap, next_restore;
+	struct loop_timer restore_timer, redraw_timer;
+	bool restore_armed, redraw_armed;
+	struct loop_fd guard;
+	struct executor *direct, *sandboxed;
+	struct scratch_area *area;
+	char *sh;
+	struct task **ended; /* ends whose dependants have not been told yet */
+	size_t nended, ended_cap;
+	bool telling;
+	bool files_stale; /* an uncached command has run since the last listing */
+	bool halted;      /* nothing new is started: a failure under --continue=never */
+	int stopped_by;
+	struct err fatal;
+	struct sched_result *result;
+	size_t history_cap;
+};
+
+/* sched.c */
+void sched_end_task(struct sched *s, struct task *t);
+/* All that t depends on has ended. */
+void sched_became_ready(struct sched *s, struct task *t);
+/* Ends a task by an error of vx itself: shown as what it printed on stderr. j may be NULL. */
+void sched_fail_task(struct sched *s, struct task *t, struct job *j, struct err *e);
+/* Tells the report and the history; j, output and r may be NULL. */
+void sched_report_end(struct sched *s, struct task *t, const struct job *j,
+	const struct captured *output, const struct exec_result *r);
+bool sched_wants_cache(const struct sched *s, const struct task *t);
+bool sched_will_save(const struct sched *s, const struct task *t);
+/* Directories of the projects inside this one; the array is the caller's. */
+const char **sched_nested_dirs(const struct project *p);
+
+/* execute.c: starts the command of a task that is ready; its end comes from the loop. */
+void execute_task(struct sched *s, struct task *t);
+
+/* hit.c: looks a keyed task up. True: it ended, or waits among the restores, or was found lost and
+ * has gone its way as a miss. */
+bool hit_try(struct sched *s, struct task *t);
+/* Ends a task by its entry: in place already (current), or to be restored. */
+void hit_serve(struct sched *s, struct task *t, bool current);
+
+/* settle.c */
+/*
+ * Stores, commits, records, in this order: the content from the scratch, then the moves into the
+ * workspace, the row last. Whatever the cache cannot do is a note: the task's own work stands.
+ * Returns -1 only when the moves themselves failed.
+ */
+int settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, struct err *e);
+/* One line beside the task's end. */
+void settle_note(struct job *j, const char *fmt, ...) attr_printf(2, 3);
+
+/* record.c */
+void record_task(struct sched *s, const struct task *t, const struct exec_result *r);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/scratch.h"
+#include "run/sched-private.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/proc.h"
+#include "workspace/workspace.h"
+
+/* How long the kill of what is left after a stopped run may take. */
+enum {
+	LAST_KILL_MS = 5000
+};
+
+bool
+sched_wants_cache(const struct sched *s, const struct task *t)
+{
+	return s->o->index && t->node->def->cache;
+}
+
+bool
+sched_will_save(const struct sched *s, const struct task *t)
+{
+	return sched_wants_cache(s, t) && s->o->write_cache;
+}
+
+const char **
+sched_nested_dirs(const struct project *p)
+{
+	const char **dirs = xcalloc(p->nnested, sizeof(*dirs));
+
+	for (size_t i = 0; i < p->nnested; i++)
+		dirs[i] = p->nested[i]->dir;
+	return dirs;
+}
+
+void
+sched_result_release(struct sched_result *r)
+{
+	for (size_t i = 0; i < r->nhistory; i++) {
+		const struct history_task *t = &r->history[i];
+
+		for (size_t d = 0; d < t->ndenials; d++) {
+			free((void *)(uintptr_t)t->denials[d].path);
+			free((void *)(uintptr_t)t->denials[d].program);
+			free((void *)(uintptr_t)t->denials[d].grant);
+		}
+		free((void *)(uintptr_t)t->denials);
+	}
+	free(r->history);
+	*r = (struct sched_result){0};
+}
+void
+sched_report_end(struct sched *s, struct task *t, const struct job *j,
+	const struct captured *output, const struct exec_result *r)
+{
+	report_ended(s->o->report, &(struct report_end){
+					   .task = t,
+					   .command = j ? j->command : NULL,
+					   .output = output,
+					   .result = r,
+					   .notes = j ? (const char *const *)j->notes.v : NULL,
+					   .nnotes = j ? j->notes.n : 0,
+				   });
+	record_task(s, t, r);
+}
+
+void
+sched_fail_task(struct sched *s, struct task *t, struct job *j, struct err *e)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+	struct captured own, *output = j ? &j->output : &own;
+
+	captured_init(&own);
+	strbuf_adds(&line, "vx: ");
+	strbuf_add_sanitised(&line, e->text, strlen(e->text));
+	strbuf_addch(&line, '\n');
+	captured_add(output, EXEC_STDERR, line.buf, line.len);
+	if (!t->started_ns)
+		t->started_ns = (int64_t)clock_wall_ns();
+	t->status = TASK_FAILED;
+	t->exit_code = 1;
+	sched_report_end(s, t, j, output, NULL);
+	captured_release(&own);
+	err_clear(e);
+	sched_end_task(s, t);
+}
+
+/* The failed task, at the root of it all, that keeps t from running. */
+static const struct node *
+blocker(const struct sched *s, const struct task *t)
+{
+	for (size_t i = 0; i < t->node->ndeps; i++) {
+		const struct task *up = plan_task(s->plan, t->node->deps[i]);
+
+		if (up->blocked_by)
+			return up->blocked_by;
+		if (up->status == TASK_FAILED)
+			return up->node;
+	}
+	return NULL;
+}
+
+static void
+skip(struct sched *s, struct task *t, const struct node *because)
+{
+	t->status = TASK_SKIPPED;
+	t->blocked_by = because;
+	t->exit_code = 1;
+	t->started_ns = (int64_t)clock_wall_ns();
+	if (!node_is_group(t->node))
+		sched_report_end(s, t, NULL, NULL, NULL);
+	sched_end_task(s, t);
+}
+
+void
+sched_became_ready(struct sched *s, struct task *t)
+{
+	const struct node *because = blocker(s, t);
+	struct err e = ERR_INIT;
+
+	if (t->state != TASK_WAITING || t->found)
+		return; /* it was restored meanwhile, or is about to be */
+	if (s->stopped_by)
+		return;
+	if (because && s->o->cont != CONTINUE_ALWAYS) {
+		skip(s, t, because);
+		return;
+	}
+	if (because)
+		t->tainted = true;
+	if (node_is_group(t->node)) {
+		t->status = TASK_SUCCESS;
+		t->blocked_by = because;
+		if (!t->has_key && plan_key(s->plan, t, &e)) {
+			sched_fail_task(s, t, NULL, &e);
+			return;
+		}
+		sched_end_task(s, t);
+		return;
+	}
+	if (!t->has_key) {
+		if (s->files_stale) {
+			if (plan_list_files(s->plan, &e)) {
+				sched_fail_task(s, t, NULL, &e);
+				return;
+			}
+			s->files_stale = false;
+		}
+		if (plan_key(s->plan, t, &e)) {
+			sched_fail_task(s, t, NULL, &e);
+			return;
+		}
+		if (hit_try(s, t))
+			return;
+	}
+	t->state = TASK_READY;
+	ready_push(&s->ready, t->node);
+}
+
+/*
+ * t has ended: those that wait for it may have become ready. Iterative: a chain of 50,000 groups or
+ * skipped tasks must not be 50,000 calls deep, so ends that come from within only queue.
+ */
+void
+sched_end_task(struct sched *s, struct task *t)
+{
+	t->state = TASK_DONE;
+	if (t->status == TASK_FAILED && s->o->cont == CONTINUE_NEVER)
+		s->halted = true;
+	GROW(s->ended, s->nended + 1, s->ended_cap);
+	s->ended[s->nended++] = t;
+	if (s->telling)
+		return;
+	s->telling = true;
+	for (size_t at = 0; at < s->nended; at++) {
+		const struct node *node = s->ended[at]->node;
+		bool tainted = s->ended[at]->tainted;
+
+		for (size_t i = 0; i < node->ndependents; i++) {
+			struct task *down = plan_task(s->plan, node->dependents[i]);
+
+			down->tainted |= tainted;
+			if (!--down->deps_left)
+				sched_became_ready(s, down);
+		}
+	}
+	s->nended = 0;
+	s->telling = false;
+}
+
+static bool
+may_start(const struct sched *s)
+{
+	return !s->stopped_by && !s->halted;
+}
+
+static void
+dispatch(struct sched *s)
+{
+	struct node *n;
+
+	while (may_start(s) && s->njobs < s->o->concurrency && (n = ready_pop(&s->ready)))
+		execute_task(s, plan_task(s->plan, n));
+}
+
+static void
+arm_redraw(struct sched *s)
+{
+	uint64_t at = report_redraw_at(s->o->report);
+
+	if (!at || s->redraw_armed)
+		return;
+	s->redraw_timer.at_ns = at;
+	s->redraw_armed = true;
+	loop_add_timer(s->o->loop, &s->redraw_timer);
+}
+
+static void
+redraw(struct loop_timer *timer)
+{
+	struct sched *s = container_of(timer, struct sched, redraw_timer);
+
+	s->redraw_armed = false;
+	report_redraw(s->o->report);
+}
+
+static bool
+restores_left(const struct sched *s)
+{
+	return s->next_restore < s->nrestores && !s->stopped_by;
+}
+
+/* One restore per turn of the loop, so that output and exits are not kept waiting. */
+static void
+restore_one(struct loop_timer *timer)
+{
+	struct sched *s = container_of(timer, struct sched, restore_timer);
+
+	s->restore_armed = false;
+	if (restores_left(s))
+		hit_serve(s, s->restores[s->next_restore++], false);
+}
+
+static void
+on_idle(void *ctx)
+{
+	struct sched *s = ctx;
+
+	dispatch(s);
+	if (restores_left(s) && !s->restore_armed) {
+		s->restore_timer.at_ns = clock_monotonic_ns();
+		s->restore_armed = true;
+		loop_add_timer(s->o->loop, &s->restore_timer);
+	}
+	arm_redraw(s);
+	if (!s->njobs && !restores_left(s) && (!s->ready.n || !may_start(s)))
+		loop_stop(s->o->loop);
+}
+
+/* ------------------------------------------------------------------ stops */
+
+static void
+cancel_all(struct sched *s, int sig)
+{
+	/* done() may come from within and remove the job: walk a copy. */
+	size_t n = s->njobs;
+	struct job **jobs = xcalloc(n, sizeof(*jobs));
+
+	memcpy(jobs, s->jobs, n * sizeof(*jobs));
+	for (size_t i = 0; i < n; i++)
+		jobs[i]->executor->cancel(jobs[i]->executor, jobs[i]->handle, sig);
+	free(jobs);
+}
+
+static void
+forward_all(struct sched *s, int sig)
+{
+	for (size_t i = 0; i < s->njobs; i++)
+		s->jobs[i]->executor->forward(s->jobs[i]->executor, s->jobs[i]->handle, sig);
+}
+
+static void
+stop(struct sched *s, int sig)
+{
+	if (s->stopped_by) {
+		cancel_all(s, SIGKILL);
+		return;
+	}
+	s->stopped_by = sig;
+	cancel_all(s, sig == SIGINT ? SIGINT : SIGTERM);
+}
+
+static void
+on_signal(void *ctx, int sig)
+{
+	struct sched *s = ctx;
+
+	switch (sig) {
+	case SIGINT:
+	case SIGTERM:
+	case SIGHUP:
+	case SIGQUIT:
+		stop(s, sig);
+		break;
+	case SIGTSTP:
+		/* Ctrl-Z stops the terminal's own group only; the tasks have groups of their own.
+		 */
+		forward_all(s, SIGSTOP);
+		raise(SIGSTOP);
+		break;
+	case SIGCONT:
+		forward_all(s, SIGCONT);
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+guard_died(struct loop_fd *w, unsigned events)
+{
+	struct sched *s = container_of(w, struct sched, guard);
+
+	(void)events;
+	loop_remove_fd(s->o->loop, w);
+	s->stopped_by = s->stopped_by ? s->stopped_by : SIGTERM;
+	cancel_all(s, SIGKILL);
+}
+
+/* ------------------------------------------------------------------ a run */
+
+/* Keys and look-ups for all that can be known before anything runs (spec/cache.md §3). */
+static void
+classify(struct sched *s)
+{
+	struct plan *p = s->plan;
+
+	/* Nothing runs yet, so a file that several tasks read need be looked at only once. */
+	filehash_trust(p->fh, true);
+	for (size_t i = 0; i < p->g->n; i++) {
+		struct task *t = &p->tasks[i];
+		struct err e = ERR_INIT;
+
+		/* The end of another task may have brought it this far already. */
+		if (t->late || t->state != TASK_WAITING || t->found)
+			continue;
+		if (!t->has_key && plan_key(p, t, &e)) {
+			sched_fail_task(s, t, NULL, &e);
+			continue;
+		}
+		if (!node_is_group(t->node))
+			hit_try(s, t);
+	}
+	filehash_trust(p->fh, false);
+}
+
+/* Tasks without dependencies wait for nobody. */
+static void
+seed(struct sched *s)
+{
+	for (size_t i = 0; i < s->plan->g->n; i++) {
+		struct task *t = &s->plan->tasks[i];
+
+		if (!t->node->ndeps && t->state == TASK_WAITING)
+			sched_became_ready(s, t);
+	}
+}
+
+/* What never ran, and why. */
+static void
+close_books(struct sched *s)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < s->plan->g->n; i++) {
+		struct task *t = &s->plan->tasks[i];
+
+		if (t->state != TASK_DONE && s->halted && !s->stopped_by) {
+			t->state = TASK_DONE;
+			t->status = TASK_SKIPPED;
+			t->exit_code = 1;
+			t->started_ns = (int64_t)clock_wall_ns();
+			if (!node_is_group(t->node))
+				sched_report_end(s, t, NULL, NULL, NULL);
+		}
+		ok &= t->status == TASK_SUCCESS || t->status == TASK_HIT;
+	}
+	s->result->ok = ok;
+	s->result->stopped_by = s->stopped_by;
+}
+
+int
+sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e)
+{
+	struct sched s = {
+		.o = o,
+		.plan = o->plan,
+		.result = ret,
+		.restore_timer = {.fire = restore_one},
+		.redraw_timer = {.fire = redraw},
+		.guard = {.fd = o->guard_pidfd, .events = LOOP_READ, .ready = guard_died},
+	};
+	const char *path = getenv("PATH");
+	int r;
+
+	*ret = (struct sched_result){0};
+	/* Found once, on vx's own PATH: a dependency's node_modules/.bin/sh must never be it. */
+	s.sh = proc_find("sh", path ? path : "/usr/bin:/bin");
+	if (!s.sh && !o->fake)
+		return err_set(e, ERR_IO, 0, "no `sh` on PATH: tasks cannot be run");
+	loop_on_signal(o->loop, on_signal, &s);
+	loop_on_idle(o->loop, on_idle, &s);
+	if (o->guard_pidfd >= 0)
+		loop_add_fd(o->loop, &s.guard);
+	classify(&s);
+	seed(&s);
+	r = loop_run(o->loop, e);
+	if (r)
+		cancel_all(&s, SIGKILL);
+	/* Processes that left their group are still our descendants: we are their subreaper. */
+	if (s.stopped_by)
+		proc_kill_descendants(
+			NULL, 0, clock_monotonic_ns() + (uint64_t)LAST_KILL_MS * 1000000);
+	close_books(&s);
+	loop_remove_timer(o->loop, &s.restore_timer);
+	loop_remove_timer(o->loop, &s.redraw_timer);
+	if (o->guard_pidfd >= 0)
+		loop_remove_fd(o->loop, &s.guard);
+	loop_on_signal(o->loop, NULL, NULL);
+	loop_on_idle(o->loop, NULL, NULL);
+	if (s.direct)
+		s.direct->free(s.direct);
+	if (s.sandboxed)
+		s.sandboxed->free(s.sandboxed);
+	if (s.area)
+		scratch_area_close(s.area);
+	ready_release(&s.ready);
+	free(s.restores);
+	free(s.ended);
+	free(s.jobs);
+	free(s.sh);
+	return r;
+}

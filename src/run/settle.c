@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/store.h"
+#include "cache/tree.h"
+#include "exec/commit.h"
+#include "exec/policy.h"
+#include "run/sched-private.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/strvec.h"
+#include "workspace/workspace.h"
+#include <stdarg.h>
+
+enum {
+	UNKEYED_SHOWN = 3 /* design §4: up to three files */
+};
+
+void
+settle_note(struct job *j, const char *fmt, ...)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	strvec_push(&j->notes, text.buf);
+}
+
+/* What the result may claim of its making (design §4). */
+static int
+judge_making(struct sched *s, struct job *j, const struct exec_result *r, enum entry_making *ret,
+	struct err *e)
+{
+	cleanup_strvec struct strvec files = STRVEC_INIT;
+	cleanup_strbuf struct strbuf list = STRBUF_INIT;
+
+	*ret = MADE_UNCONFINED;
+	if (!r->sandboxed)
+		return 0;
+	*ret = MADE_CONFINED;
+	if (!r->reports || !r->proven_possible)
+		return 0;
+	if (policy_unkeyed(j->policy, &s->plan->files, &j->task->inputs, UNKEYED_SHOWN, &files, e) <
+		0)
+		return -1;
+	if (!files.n) {
+		*ret = MADE_PROVEN;
+		return 0;
+	}
+	for (size_t i = 0; i < files.n; i++) {
+		strbuf_adds(&list, i ? ", " : "");
+		strbuf_add_sanitised(&list, files.v[i], strlen(files.v[i]));
+	}
+	settle_note(j,
+		"confined, not proven: its key covers not all that it may read (%s): add them to "
+		"cache.inputs.files, or narrow allow.read",
+		list.buf);
+	return 0;
+}
+
+static void
+note_empty_outputs(struct job *j, const struct outputs *o)
+{
+	const struct globset *set = &j->task->node->def->cache->outputs;
+
+	for (size_t i = 0; i < o->n; i++)
+		if (o->v[i].type != OUTPUT_DIR)
+			return;
+	if (set->npos)
+		settle_note(j, "cache.outputs matched no files (%s)%s", glob_text(set->pos[0]),
+			set->npos > 1 ? ", …" : "");
+}
+
+/* Puts outputs and what was printed into the store. The row comes later. */
+static int
+store_result(struct sched *s, struct job *j, const struct exec_result *r, struct entry *en,
+	struct err *e)
+{
+	struct task *t = j->task;
+	const char **nested = sched_nested_dirs(t->node->project);
+	cleanup_strbuf struct strbuf bytes = STRBUF_INIT;
+	struct outputs o = {0};
+	int fd = s->plan->w->rootfd, ret = -1;
+
+	if (r->commit ? commit_outputs(r->commit, &o, &fd, e)
+		      : outputs_scan(fd, &t->node->def->cache->outputs, nested,
+				t->node->project->nnested, &o, e))
+		goto out;
+	note_empty_outputs(j, &o);
+	en->has_tree = o.n > 0;
+	if (en->has_tree && tree_save(s->o->store, fd, &o, &en->tree, &en->bytes, e))
+		goto out;
+	if (!captured_is_empty(&j->output)) {
+		captured_encode(&j->output, &bytes);
+		if (store_put_bytes(s->o->store, bytes.buf, bytes.len, &en->output, e))
+			goto out;
+		en->has_output = true;
+	}
+	ret = 0;
+out:
+	outputs_release(&o);
+	free(nested);
+	return ret;
+}
+
+static int
+write_row(struct sched *s, struct job *j, struct entry *en, struct err *e)
+{
+	struct task *t = j->task;
+	const char **nested = sched_nested_dirs(t->node->project);
+	struct outputs now = {0};
+	int r = -1;
+
+	if (!outputs_scan(s->plan->w->rootfd, &t->node->def->cache->outputs, nested,
+		    t->node->project->nnested, &now, e) &&
+		index_put(s->o->index, en, e) >= 0 &&
+		!index_stamp(s->o->index, t->node->id, &t->key, &now, e))
+		r = 0;
+	outputs_release(&now);
+	free(nested);
+	return r;
+}
+
+int
+settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, struct err *e)
+{
+	struct task *t = j->task;
+	struct entry en = {.key = t->key,
+		.task = xstrdup(t->node->id),
+		.duration_ns = r->duration_ns,
+		.cpu_us = r->cpu_us,
+		.peak_rss_kb = r->peak_rss_kb,
+		.created_ns = (int64_t)clock_wall_ns()};
+	struct err why = ERR_INIT;
+	char *moved = NULL;
+	int ret = 0, truth;
+
+	if (save && (store_result(s, j, r, &en, &why) || judge_making(s, j, r, &en.making, &why))) {
+		settle_note(j, "not saved: %s", why.text);
+		save = false;
+	}
+	if (r->commit && commit_apply(r->commit, e)) {
+		ret = -1;
+		goto out;
+	}
+	if (!save)
+		goto out;
+	err_clear(&why);
+	truth = plan_still_true(s->plan, t, t->started_ns, &moved, &why);
+	if (truth == 1) {
+		if (write_row(s, j, &en, &why))
+			settle_note(j, "not saved: %s", why.text);
+	} else {
+		t->tainted = true;
+		if (truth < 0)
+			settle_note(j, "not saved: %s", why.text);
+		else
+			settle_note(j, "not saved: %s changed while it ran", moved);
+	}
+out:
+	free(moved);
+	entry_release(&en);
+	return ret;
+}

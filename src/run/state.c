@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/state.h"
+#include "run/report.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum {
+	LOCK_POLL_MS = 50, /* flock has no event to wait for */
+	LOCK_NOTICE_MS = 1000,
+};
+
+static int
+write_ignore_file(int dirfd, const char *shown, struct err *e)
+{
+	cleanup_close int fd = openat(
+		dirfd, ".gitignore", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return errno == EEXIST ? 0
+				       : err_set(e, ERR_IO, errno, "write %s/.gitignore", shown);
+	if (fd_write_all(fd, "*\n", 2))
+		return err_set(e, ERR_IO, errno, "write %s/.gitignore", shown);
+	return 0;
+}
+
+int
+state_make(int rootfd, const char *root_path, char **ret_path, struct err *e)
+{
+	cleanup_free char *path = path_join(root_path, ".vx");
+	cleanup_close int fd = -1;
+
+	if (mkdirat(rootfd, ".vx", 0777) && errno != EEXIST)
+		return err_set(e, ERR_IO, errno, "make %s (vx keeps its state there)", path);
+	/* No link: what is below is trusted, so the name must be the directory itself. */
+	fd = openat(rootfd, ".vx", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, ERR_IO, errno, "%s is not a directory that vx can use", path);
+	if (write_ignore_file(fd, path, e))
+		return -1;
+	*ret_path = take_ptr(&path);
+	return 0;
+}
+
+/* What the holder wrote, for a message: one line, made safe. */
+static void
+holder(int fd, struct strbuf *out)
+{
+	char buf[256];
+	ssize_t n = pread(fd, buf, sizeof(buf), 0);
+
+	if (n > 0) {
+		const char *nl = memchr(buf, '\n', (size_t)n);
+
+		strbuf_add_sanitised(out, buf, nl ? (size_t)(nl - buf) : (size_t)n);
+	} else {
+		strbuf_adds(out, "another process");
+	}
+}
+
+int
+state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_signal, struct err *e)
+{
+	cleanup_free char *path = path_join(state_path, "lock");
+	cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	uint64_t begin = clock_monotonic_ns();
+	bool said = false;
+	sigset_t stops;
+
+	if (fd < 0)
+		return err_set(e, ERR_IO, errno, "open %s", path);
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGINT);
+	sigaddset(&stops, SIGTERM);
+	sigaddset(&stops, SIGHUP);
+	sigaddset(&stops, SIGQUIT);
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		struct timespec wait = {.tv_nsec = LOCK_POLL_MS * 1000000};
+		int sig;
+
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_set(e, ERR_IO, errno, "lock %s", path);
+		if (!said && clock_monotonic_ns() - begin >= LOCK_NOTICE_MS * 1000000ull) {
+			holder(fd, &text);
+			report_warn("waiting for another run in this workspace: %s", text.buf);
+			said = true;
+		}
+		sig = sigtimedwait(&stops, NULL, &wait);
+		if (sig > 0) {
+			*ret_signal = sig;
+			return 0;
+		}
+	}
+	strbuf_reset(&text);
+	strbuf_addf(&text, "pid %ld: %s\n", (long)getpid(), command);
+	if (ftruncate(fd, 0) || pwrite(fd, text.buf, text.len, 0) < 0)
+		return err_set(e, ERR_IO, errno, "write %s", path);
+	*ret_fd = take_fd(&fd);
+	return 1;
+}
+
+int
+state_make_cache(const char *dir, char **ret_path, struct err *e)
+{
+	cleanup_free char *real = NULL;
+	cleanup_strbuf struct strbuf part = STRBUF_INIT;
+	cleanup_close int fd = -1;
+
+	for (const char *p = dir; *p;) {
+		size_t n = strcspn(p, "/");
+
+		strbuf_add(&part, p, n);
+		if (part.len && mkdir(part.buf, 0777) && errno != EEXIST)
+			return err_set(e, ERR_IO, errno, "make the cache directory %s", dir);
+		p += n;
+		if (*p == '/') {
+			strbuf_addch(&part, '/');
+			p++;
+		}
+	}
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, ERR_IO, errno, "open the cache directory %s", dir);
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
+		return err_set(e, ERR_IO, errno, "the cache directory %s cannot be written", dir);
+	if (write_ignore_file(fd, dir, e))
+		return -1;
+	real = realpath(dir, NULL);
+	if (!real)
+		return err_set(e, ERR_IO, errno, "open the cache directory %s", dir);
+	*ret_path = take_ptr(&real);
+	return 0;
+}

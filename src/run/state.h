@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The workspace's own directory, <root>/.vx: made with a .gitignore of its own, and the run lock in
+ * it. One run at a time per workspace.
+ */
+#ifndef RUN_STATE_H
+#define RUN_STATE_H
+
+#include "util/base.h"
+
+struct err;
+
+/* Makes <root>/.vx if it is not there. *ret_path (owned) is absolute. */
+int state_make(int rootfd, const char *root_path, char **ret_path, struct err *e);
+
+/*
+ * Takes the run lock: flock on .vx/lock, with pid and command inside for the message of a waiter. A
+ * waiter says once, after a second, whom it waits for. *ret_fd holds the lock until closed. 1:
+ * locked; 0: the signal in *ret_signal ended the wait (the process's signals are blocked by now).
+ */
+int state_lock(
+	const char *state_path, const char *command, int *ret_fd, int *ret_signal, struct err *e);
+
+/* Makes the cache directory and, outside .vx, a .gitignore that ignores all of it. Canonical and
+ * absolute in *ret_path (owned). `dir` is absolute. */
+int state_make_cache(const char *dir, char **ret_path, struct err *e);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/fake/fake-exec.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/loop.h"
+
+struct exec_job {
+	struct fake *f;
+	struct exec_request rq;
+	const struct fake_script *script;
+	struct loop_timer timer;
+	bool stopped;
+};
+
+static void
+finish(struct loop_timer *t)
+{
+	struct exec_job *j = container_of(t, struct exec_job, timer);
+	const struct fake_script *s = j->script;
+	struct exec_result r = {.duration_ns = 1000000};
+
+	strbuf_init(&r.error);
+	strvec_init(&r.notes);
+	if (s && s->work && !j->stopped)
+		s->work(j->f->ctx);
+	if (s && s->prints)
+		j->rq.output(j->rq.ctx, EXEC_STDOUT, s->prints, strlen(s->prints));
+	r.outcome = j->stopped ? EXEC_STOPPED : EXEC_EXITED;
+	r.exit_code = j->stopped ? 143 : s ? s->exit_code : 0;
+	if (s && s->finds) {
+		r.sandboxed = r.reports = true;
+		r.nfindings = r.ndenials = 1;
+		r.denials = xcalloc(1, sizeof(*r.denials));
+		r.denials[0] = (struct exec_denial){
+			.class = DENIAL_FINDING,
+			.path = xstrdup("packages/a/secret"),
+			.program = xstrdup("cat"),
+			.cmdline = xstrdup("cat secret"),
+			.grant = xstrdup("allow.read: ['secret']"),
+			.pid = 7,
+		};
+	}
+	j->f->running--;
+	j->rq.done(j->rq.ctx, &r);
+	free(j);
+}
+
+static struct exec_job *
+start(struct executor *ex, const struct exec_request *rq, struct err *e)
+{
+	struct fake *f = container_of(ex, struct fake, ex);
+	struct exec_job *j = xcalloc(1, sizeof(*j));
+	size_t n = strlen(f->order);
+
+	(void)e;
+	j->f = f;
+	j->rq = *rq;
+	j->timer.fire = finish;
+	for (const struct fake_script *s = f->scripts; s && s->id; s++)
+		if (!strcmp(s->id, rq->id))
+			j->script = s;
+	snprintf(f->order + n, sizeof(f->order) - n, "%s ", rq->id);
+	if (++f->running > f->most)
+		f->most = f->running;
+	if (!j->script || !j->script->holds) {
+		j->timer.at_ns = clock_monotonic_ns();
+		loop_add_timer(f->loop, &j->timer);
+	}
+	if (f->on_start)
+		f->on_start(f, rq->id);
+	return j;
+}
+
+static void
+cancel(struct executor *ex, struct exec_job *j, int sig)
+{
+	struct fake *f = container_of(ex, struct fake, ex);
+
+	(void)sig;
+	f->cancels++;
+	if (j->stopped)
+		return;
+	j->stopped = true;
+	loop_remove_timer(f->loop, &j->timer);
+	j->timer.at_ns = clock_monotonic_ns();
+	loop_add_timer(f->loop, &j->timer);
+}
+
+static void
+forward(struct executor *ex, struct exec_job *j, int sig)
+{
+	(void)ex;
+	(void)j;
+	(void)sig;
+}
+
+static void
+free_nothing(struct executor *ex)
+{
+	(void)ex;
+}
+
+void
+fake_init(struct fake *f, struct loop *l, const struct fake_script *scripts, void *ctx)
+{
+	*f = (struct fake){
+		.ex = {"fake", start, cancel, forward, free_nothing},
+		.loop = l,
+		.scripts = scripts,
+		.ctx = ctx,
+	};
+}

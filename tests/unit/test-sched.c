@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* The run layer over a fake executor: order, limits, hits, failures, stops. */
+#include "cache/store.h"
+#include "graph/order.h"
+#include "graph/select.h"
+#include "run/report.h"
+#include "run/sched.h"
+#include "tests/fake/fake-exec.h"
+#include "tests/tap.h"
+#include "util/alloc.h"
+#include "util/fs.h"
+#include "util/loop.h"
+#include "util/strvec.h"
+#include "workspace/root.h"
+#include "workspace/workspace.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[64];
+
+static void
+put(const char *path, const char *text)
+{
+	cleanup_strbuf struct strbuf full = STRBUF_INIT;
+	char *slash;
+	FILE *f;
+
+	strbuf_addf(&full, "%s/%s", dir, path);
+	for (slash = full.buf + strlen(dir) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(full.buf, 0755);
+		*slash = '/';
+	}
+	f = fopen(full.buf, "w");
+	fputs(text, f);
+	fclose(f);
+}
+
+static bool
+has(const char *path)
+{
+	cleanup_strbuf struct strbuf full = STRBUF_INIT;
+
+	strbuf_addf(&full, "%s/%s", dir, path);
+	return !access(full.buf, F_OK);
+}
+
+static void
+drop(const char *path)
+{
+	cleanup_strbuf struct strbuf full = STRBUF_INIT;
+
+	strbuf_addf(&full, "%s/%s", dir, path);
+	unlink(full.buf);
+}
+
+/* a <- b <- c, and x alone: build makes dist/out, test needs build. */
+static void
+make_workspace(void)
+{
+	static const char *const names[] = {"a", "b", "c", "x"};
+
+	snprintf(dir, sizeof(dir), "/var/tmp/vx-test-sched.XXXXXX");
+	if (!mkdtemp(dir))
+		abort();
+	put("vx.workspace.json", "{\"projects\": [\"packages/*\"]}\n");
+	for (size_t i = 0; i < array_len(names); i++) {
+		cleanup_strbuf struct strbuf p = STRBUF_INIT, text = STRBUF_INIT;
+
+		strbuf_addf(&p, "packages/%s/vx.config.json", names[i]);
+		strbuf_addf(&text,
+			"{\"name\": \"%s\", \"dependencies\": [%s%s%s],\n"
+			"\"tasks\": {\"build\": {\"exec\": {\"command\": \"make\"},\n"
+			" \"dependsOn\": [\"^build\"],\n"
+			" \"cache\": {\"inputs\": {\"files\": [\"src/**\"]},\n"
+			"  \"outputs\": {\"files\": [\"dist/**\"]}}},\n"
+			"\"test\": {\"exec\": {\"command\": \"check\"}, \"dependsOn\": "
+			"[\"build\"]},\n"
+			"\"all\": {\"dependsOn\": [\"build\"]}}}\n",
+			names[i], i && i < 3 ? "\"" : "", i && i < 3 ? names[i - 1] : "",
+			i && i < 3 ? "\"" : "");
+		put(p.buf, text.buf);
+		strbuf_reset(&p);
+		strbuf_addf(&p, "packages/%s/src/in.txt", names[i]);
+		put(p.buf, "1\n");
+	}
+}
+
+/* One run; what happened is left in these. */
+static struct fake fake;
+static struct sched_result result;
+static size_t nhits, nskipped;
+static const char *blocked_by;
+
+struct run_with {
+	const char *tasks[3];
+	const struct fake_script *scripts;
+	unsigned concurrency;
+	enum continue_mode cont;
+	void (*on_start)(struct fake *f, const char *id);
+};
+
+static void
+run(const struct run_with *with)
+{
+	struct err e = ERR_INIT;
+	struct root root = {0};
+	struct workspace w = {0};
+	struct graph g = {0};
+	struct plan plan;
+	struct files files = {0};
+	struct files_request frq;
+	struct filehash *fh = NULL;
+	struct index *ix = NULL;
+	struct store *store = NULL;
+	struct request *rq = NULL;
+	struct loop *loop = NULL;
+	struct report *report;
+	cleanup_strbuf struct strbuf state = STRBUF_INIT, cache = STRBUF_INIT;
+	char *note = NULL;
+	sigset_t sigs;
+	size_t n = 0, ntasks = 0;
+	int statefd, cachefd, r = -1;
+
+	strbuf_addf(&state, "%s/.vx", dir);
+	strbuf_addf(&cache, "%s/.vx/cache", dir);
+	mkdir(state.buf, 0755);
+	mkdir(cache.buf, 0755);
+	statefd = open(state.buf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cachefd = open(cache.buf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (ntasks < 3 && with->tasks[ntasks])
+		ntasks++;
+	sigemptyset(&sigs);
+	sigaddset(&sigs, SIGINT);
+	sched_result_release(&result);
+	nhits = nskipped = 0;
+	blocked_by = NULL;
+	if (!root_find(dir, &root, &e) && !workspace_load(&root, &w, &e) &&
+		!select_requests(&w,
+			&(struct selection){
+				.tasks = with->tasks, .ntasks = ntasks, .all = true, .cwd = ""},
+			&rq, &n, &e) &&
+		!graph_build(&w, rq, n, &g, &e) && !order_sort(&g, &e) &&
+		!files_start(root.fd, root.path, &frq, &e) &&
+		!files_finish(&frq, root.fd, &files, &e) && !filehash_open(statefd, &fh, &e) &&
+		!index_open(cache.buf, state.buf, &ix, &note, &e) &&
+		!store_open(cachefd, &store, &e) &&
+		!plan_init(&plan, &w, &g, &files, fh, SANDBOX_AS_DECLARED, NULL, 0, &e) &&
+		!loop_new(&sigs, &loop, &e)) {
+		order_priorities(&g);
+		report =
+			report_new(&(struct report_options){.logs = LOGS_NONE, .flow = FLOW_BROAD});
+		fake_init(&fake, loop, with->scripts, NULL);
+		fake.on_start = with->on_start;
+		r = sched_run(
+			&(struct sched_options){
+				.plan = &plan,
+				.loop = loop,
+				.report = report,
+				.index = ix,
+				.store = store,
+				.read_cache = true,
+				.write_cache = true,
+				.cont = with->cont,
+				.concurrency = with->concurrency ? with->concurrency : 4,
+				.grace_ms = 10,
+				.guard_pidfd = -1,
+				.cache_dir = cache.buf,
+				.fake = &fake.ex,
+			},
+			&result, &e);
+		for (size_t i = 0; i < g.n; i++) {
+			const struct task *t = &plan.tasks[i];
+
+			nhits += t->status == TASK_HIT;
+			nskipped += t->status == TASK_SKIPPED;
+			if (t->blocked_by && !strcmp(t->blocked_by->id, "a#build"))
+				blocked_by = "a#build";
+		}
+		report_free(report);
+		plan_release(&plan);
+	}
+	if (r)
+		diag("run: %s", e.text);
+	if (loop)
+		loop_free(loop);
+	if (ix)
+		index_close(ix);
+	if (store)
+		store_close(store);
+	if (fh)
+		filehash_close(fh, false);
+	free(rq);
+	free(note);
+	graph_release(&g);
+	workspace_release(&w);
+	root_release(&root);
+	close(statefd);
+	close(cachefd);
+}
+
+static void
+make_a(void *ctx)
+{
+	(void)ctx;
+	put("packages/a/dist/out", "a\n");
+}
+
+static void
+edit_own_input(void *ctx)
+{
+	(void)ctx;
+	put("packages/x/src/in.txt", "moved\n");
+	put("packages/x/dist/out", "x\n");
+}
+
+static void
+interrupt(struct fake *f, const char *id)
+{
+	(void)f;
+	if (!strcmp(id, "x#build"))
+		raise(SIGINT);
+}
+
+int
+main(void)
+{
+	static const struct fake_script makes[] = {{.id = "a#build", .work = make_a}, {0}};
+	static const struct fake_script fails[] = {{.id = "a#build", .exit_code = 3}, {0}};
+	static const struct fake_script finds[] = {{.id = "a#build", .finds = true}, {0}};
+	static const struct fake_script edits[] = {{.id = "x#build", .work = edit_own_input}, {0}};
+	static const struct fake_script holds[] = {{.id = "x#build", .holds = true}, {0}};
+
+	make_workspace();
+	run(&(struct run_with){.tasks = {"build"}, .scripts = makes, .concurrency = 1});
+	ok(result.ok, "a cold run succeeds");
+	ok_str(fake.order, "a#build b#build x#build c#build ", "what most depends on comes first");
+	ok_int(fake.most, 1, "one at a time");
+
+	run(&(struct run_with){.tasks = {"build"}, .scripts = makes});
+	ok(result.ok && nhits == 4, "then all are hits");
+	ok_str(fake.order, "", "and nothing is executed");
+
+	drop("packages/a/dist/out");
+	run(&(struct run_with){.tasks = {"build"}, .scripts = makes});
+	ok(!*fake.order && has("packages/a/dist/out"), "a deleted output is restored");
+
+	run(&(struct run_with){.tasks = {"test", "build"}});
+	ok_str(fake.order, "a#test b#test c#test x#test ", "an uncached task always runs");
+
+	put("packages/a/src/in.txt", "2\n");
+	run(&(struct run_with){.tasks = {"build"}, .scripts = makes});
+	ok_str(fake.order, "a#build b#build c#build ",
+		"an edit reruns what depends on it, no more");
+
+	put("packages/a/src/in.txt", "3\n");
+	run(&(struct run_with){.tasks = {"build"}, .scripts = fails});
+	ok(!result.ok && nskipped == 2, "a failure skips what needs it");
+	ok_str(blocked_by, "a#build", "and names the root");
+	run(&(struct run_with){.tasks = {"build"}, .scripts = fails, .cont = CONTINUE_ALWAYS});
+	ok_str(fake.order, "a#build b#build c#build ", "--continue=always runs them");
+	run(&(struct run_with){.tasks = {"build"}, .scripts = makes});
+	ok_str(fake.order, "a#build b#build c#build ",
+		"but neither the failure nor they were saved");
+
+	put("packages/a/src/in.txt", "4\n");
+	put("packages/x/src/in.txt", "4\n");
+	run(&(struct run_with){
+		.tasks = {"build"}, .scripts = fails, .cont = CONTINUE_NEVER, .concurrency = 1});
+	ok_str(fake.order, "a#build ", "--continue=never starts nothing more");
+
+	run(&(struct run_with){.tasks = {"build"}, .scripts = finds});
+	ok(!result.ok && nskipped == 2, "a finding fails a task whose own exit was 0");
+
+	put("packages/x/src/in.txt", "5\n");
+	run(&(struct run_with){.tasks = {"build"}, .scripts = edits});
+	ok(result.ok, "a task that writes its own input succeeds");
+	put("packages/x/src/in.txt", "5\n");
+	run(&(struct run_with){.tasks = {"build"}, .scripts = edits});
+	ok_str(fake.order, "x#build ", "but was not saved");
+
+	put("packages/x/src/in.txt", "6\n");
+	run(&(struct run_with){.tasks = {"build"}, .scripts = holds, .on_start = interrupt});
+	ok_int(result.stopped_by, SIGINT, "a signal ends the run");
+	ok(fake.cancels == 1 && !fake.running, "after asking the job to end");
+
+	run(&(struct run_with){.tasks = {"all"}, .scripts = makes});
+	ok(result.ok && nhits == 3, "a group stands for what it needs");
+	fs_remove_tree(AT_FDCWD, dir);
+	sched_result_release(&result);
+	return tap_done();
+}
