@@ -12,14 +12,12 @@ struct arena;
 struct err;
 
 struct settings {
-	const char **projects;	/* globs of "projects", NULL when the field is absent */
+	const char **projects; /* globs of "projects", NULL when the field is absent */
 	size_t nprojects;
-	unsigned concurrency;	/* 0: not set */
-	uint64_t timeout_ms;	/* 0: none */
-	const char *cache_dir;	/* as written, NULL: not set */
+	unsigned concurrency;  /* 0: not set */
+	uint64_t timeout_ms;   /* 0: none */
+	const char *cache_dir; /* as written, NULL: not set */
 	const char *affected_base;
-	bool upfront_keys;	/* rules.upfrontKeys, default true */
-	bool exclusive_outputs; /* rules.exclusiveOutputs, default true; false is "not in this vx yet" */
 };
 
 void settings_init(struct settings *s);
@@ -33,5 +31,9 @@ void settings_apply_env(struct settings *s);
 /* Usable cores: online CPUs this process may run on, capped by the cgroup quota (v2 cpu.max or v1
  * cfs quota), at least 1. */
 unsigned settings_usable_cores(void);
+
+/* The part of it that knows cgroups: the tightest quota, rounded up, from the groups in the text of
+ * /proc/self/cgroup up to the tops of their hierarchies, below the cgroup mount. 0: none. */
+unsigned settings_quota_cores(const char *groups, int cgroupfd);
 
 #endif

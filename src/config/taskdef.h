@@ -19,11 +19,15 @@ struct define {
 	const char *value;
 };
 
-/* A path or glob of a sandbox list, as written, and parsed: exactly one of glob and absolute. */
+/* A path or glob of a sandbox list, as written, and parsed: exactly one of glob and absolute. An
+ * entry outside with braces becomes one grant for each alternative. */
 struct grant {
 	const char *text;
-	struct glob *glob;    /* in the workspace, relative to its root */
-	const char *absolute; /* outside: absolute, or "~/…" as written */
+	struct glob *glob; /* in the workspace, relative to its root */
+	/* "/…", "~" or "~/…": a literal, normal, escapes undone, without the "**" that may end it.
+	 * Nothing is known yet of links, home and where the workspace is: the policy resolves it.
+	 */
+	const char *absolute;
 };
 
 struct sandboxdef {
@@ -32,11 +36,11 @@ struct sandboxdef {
 };
 
 struct cachedef {
-	struct globset files;		/* inputs.files, from the workspace root */
+	struct globset files;           /* inputs.files, from the workspace root */
 	struct globset workspace_files; /* inputs.workspaceFiles */
-	const char **env;		/* inputs.env, sorted, unique */
+	const char **env;               /* inputs.env, sorted, unique */
 	size_t nenv;
-	struct globset outputs;		/* outputs.files */
+	struct globset outputs; /* outputs.files */
 };
 
 enum dep_form {
@@ -54,18 +58,19 @@ struct depspec {
 struct taskdef {
 	const char *name;
 	const char *description; /* NULL */
-	const char *command;	 /* NULL: a group */
+	const char *command;     /* NULL: a group */
 	const char **pass_through;
 	size_t npass_through;
 	struct define *define;
 	size_t ndefine;
-	uint64_t timeout_ms; /* 0: none */
+	uint64_t timeout_ms;        /* 0: none */
 	struct sandboxdef *sandbox; /* NULL: no exec.sandbox */
 	struct depspec *depends_on;
 	size_t ndepends_on;
 	struct cachedef *cache; /* NULL: never cached */
-	const char *canonical;	/* JSON text of the task object, keys sorted, no blanks: for the key */
-	const char *place;	/* "packages/a/vx.config.json:12:5", for later errors about the task */
+	const char
+		*canonical; /* JSON text of the task object, keys sorted, no blanks: for the key */
+	const char *place;  /* "packages/a/vx.config.json:12:5", for later errors about the task */
 };
 
 struct projectdef {

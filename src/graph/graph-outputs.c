@@ -345,14 +345,14 @@ check_upfront(const struct claims *c, const struct graph *g, struct err *e)
 }
 
 int
-graph_check_outputs(const struct workspace *w, const struct graph *g, struct err *e)
+graph_check_outputs(const struct graph *g, struct err *e)
 {
 	struct claims c = {0};
 	int r;
 
 	collect(&c, g);
 	r = check_exclusive(&c, e);
-	if (!r && w->settings.upfront_keys)
+	if (!r)
 		r = check_upfront(&c, g, e);
 	htab_release(&c.by_head);
 	free(c.v);

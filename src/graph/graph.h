@@ -47,9 +47,9 @@ void graph_release(struct graph *g);
 struct node *graph_node(const struct graph *g, const char *id);
 
 /* Refuses tasks whose outputs provably overlap (spec/config.md §3, graph-level output rules), and
- * with rules.upfrontKeys cached tasks whose inputs can match another task's outputs; names both
+ * cached tasks whose inputs can match another task's outputs; names both
  * tasks and the exclusion to add. */
-int graph_check_outputs(const struct workspace *w, const struct graph *g, struct err *e);
+int graph_check_outputs(const struct graph *g, struct err *e);
 
 /* Whether a pattern of task or project names, in which `*` is any run of characters ('/' included),
  * means this name. */

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "config/fields.h"
+#include "config/taskdef.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/strbuf.h"
+
+/* Insertions, deletions, replacements and swaps of neighbours that make a into b, or 3 for more
+ * than two. */
+static size_t
+edits(const char *a, const char *b)
+{
+	enum {
+		WORD_MAX = 64,
+		MANY = 3
+	};
+	size_t na = strlen(a), nb = strlen(b), row[3][WORD_MAX + 1];
+
+	if (na > WORD_MAX || nb > WORD_MAX || na + 2 < nb || nb + 2 < na)
+		return MANY;
+	for (size_t j = 0; j <= nb; j++)
+		row[0][j] = j;
+	for (size_t i = 1; i <= na; i++) {
+		size_t *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+
+		now[0] = i;
+		for (size_t j = 1; j <= nb; j++) {
+			size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
+
+			if (last[j] + 1 < best)
+				best = last[j] + 1;
+			if (now[j - 1] + 1 < best)
+				best = now[j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+				before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			now[j] = best;
+		}
+	}
+	return row[na % 3][nb] < MANY ? row[na % 3][nb] : MANY;
+}
+
+const char *
+nearest_name(const char *word, const char *const *names, size_t n)
+{
+	const char *nearest = NULL;
+	size_t best = 3;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t d = edits(word, names[i]);
+
+		/* Two edits make any two letters of any others: that is no likeness. */
+		if (d < best && d < strlen(word)) {
+			best = d;
+			nearest = names[i];
+		}
+	}
+	return nearest;
+}
+
+static void
+add_allowed(struct strbuf *sb, const struct field *table, size_t n)
+{
+	const char *sep = "";
+
+	for (size_t i = 0; i < n; i++)
+		if (table[i].kind == FIELD_HERE) {
+			strbuf_addf(sb, "%s%s", sep, table[i].name);
+			sep = ", ";
+		}
+}
+
+static int
+unknown_field(const struct json_at *at, const struct field *table, size_t n, struct err *e)
+{
+	cleanup_strbuf struct strbuf allowed = STRBUF_INIT;
+	const char *names[64], *nearest;
+	size_t k = 0;
+
+	for (size_t i = 0; i < n && k < array_len(names); i++)
+		if (table[i].kind != FIELD_FOREIGN)
+			names[k++] = table[i].name;
+	nearest = nearest_name(at->key, names, k);
+	add_allowed(&allowed, table, n);
+	if (nearest)
+		return json_error_key(at, e, "unknown field, did you mean '%s'? allowed here: %s",
+			nearest, allowed.buf);
+	return json_error_key(at, e, "unknown field; allowed here: %s", allowed.buf);
+}
+
+static int
+check_field(const struct json_at *at, const struct field *table, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct field *f = &table[i];
+
+		if (strcmp(f->name, at->key) != 0)
+			continue;
+		switch (f->kind) {
+		case FIELD_HERE:
+		case FIELD_IGNORED:
+			return 0;
+		case FIELD_LATER:
+			return json_error_key(at, e, "is not in this vx yet");
+		case FIELD_NOT:
+			return json_error_key(at, e, "is not in this vx%s%s", f->text ? ": " : "",
+				f->text ? f->text : "");
+		case FIELD_FOREIGN:
+			return json_error_key(at, e, "%s", f->text);
+		}
+	}
+	return unknown_field(at, table, n, e);
+}
+
+int
+fields_check(const struct json_at *at, const json_t *value, const struct field *table, size_t n,
+	const char *shape, struct err *e)
+{
+	/* jansson's iterators take what they only read as changeable */
+	json_t *object = (json_t *)(uintptr_t)value;
+
+	if (!json_is_object(value)) {
+		cleanup_strbuf struct strbuf allowed = STRBUF_INIT;
+
+		add_allowed(&allowed, table, n);
+		if (shape)
+			return json_error(at, e, "is %s: %s", json_kind(value), shape);
+		return json_error(at, e, "is %s: write an object with the fields %s",
+			json_kind(value), allowed.buf);
+	}
+	for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it)) {
+		struct json_at here = {at->doc, at, json_object_iter_key(it), 0};
+
+		if (check_field(&here, table, n, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+bool
+field_has_outer_blank(const char *s)
+{
+	size_t n = strlen(s);
+
+	return n && (strchr(" \t\r\n\v\f", s[0]) || strchr(" \t\r\n\v\f", s[n - 1]));
+}
+
+int
+field_string(const struct json_at *at, const json_t *value, struct arena *a, const char **ret,
+	struct err *e)
+{
+	const char *s = json_c_string(value);
+
+	if (!json_is_string(value))
+		return json_error(at, e, "is %s: write a string", json_kind(value));
+	if (!s)
+		return json_error(at, e, "holds a NUL (\\u0000): leave it out");
+	if (!s[strspn(s, " \t\r\n\v\f")])
+		return json_error(at, e, *s ? "is only blanks" : "is empty");
+	*ret = arena_strdup(a, s);
+	return 0;
+}
+
+int
+field_strings(const struct json_at *at, const json_t *value, struct arena *a,
+	int (*check)(const struct json_at *at, const char *s, struct err *e), const char ***ret,
+	size_t *ret_n, struct err *e)
+{
+	size_t n = json_array_size(value);
+	const char **list;
+
+	if (!json_is_array(value))
+		return json_error(at, e, "is %s: write an array of strings", json_kind(value));
+	list = arena_array(a, n, const char *);
+	for (size_t i = 0; i < n; i++) {
+		struct json_at here = {at->doc, at, NULL, i};
+
+		if (field_string(&here, json_array_get(value, i), a, &list[i], e) < 0)
+			return -1;
+		if (check && check(&here, list[i], e) < 0)
+			return -1;
+	}
+	*ret = list;
+	*ret_n = n;
+	return 0;
+}
+
+int
+field_timeout(const struct json_at *at, const json_t *value, uint64_t *ret, struct err *e)
+{
+	json_int_t v = json_integer_value(value);
+
+	if (!json_is_integer(value) || v < 1 || v > FIELD_TIMEOUT_MAX)
+		return json_error(at, e, "write a whole number of milliseconds from 1 to %d",
+			FIELD_TIMEOUT_MAX);
+	*ret = (uint64_t)v;
+	return 0;
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of a task that are lists of globs: what is read and written for the cache, and what the
+ * sandbox grants.
+ */
+#include "config/fields.h"
+#include "config/taskdef-private.h"
+#include "config/taskdef.h"
+#include "util/alloc.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+
+static const struct field cache_fields[] = {
+	{"inputs", FIELD_HERE, NULL},
+	{"outputs", FIELD_HERE, NULL},
+	{"inputStability", FIELD_LATER, NULL},
+	{"env", FIELD_FOREIGN, "belongs in 'inputs': write inputs.env"},
+	{"files", FIELD_FOREIGN,
+		"write inputs.files for what the task reads, outputs.files for what "
+		"it writes"},
+	{"workspaceFiles", FIELD_FOREIGN, "belongs in 'inputs': write inputs.workspaceFiles"},
+};
+
+static const struct field inputs_fields[] = {
+	{"env", FIELD_HERE, NULL},
+	{"files", FIELD_HERE, NULL},
+	{"workspaceFiles", FIELD_HERE, NULL},
+	{"runtime", FIELD_LATER, NULL},
+	{"tasks", FIELD_LATER, NULL},
+	{"workspaceRuntime", FIELD_LATER, NULL},
+	{"globs", FIELD_FOREIGN, "write 'files'"},
+	{"passThrough", FIELD_FOREIGN,
+		"belongs in exec.env, or write 'env' for what is in the key"},
+};
+
+static const struct field outputs_fields[] = {
+	{"files", FIELD_HERE, NULL},
+	{"workspaceFiles", FIELD_LATER, NULL},
+	{"globs", FIELD_FOREIGN, "write 'files'"},
+	{"logs", FIELD_FOREIGN, "what a task prints is always stored: leave it out"},
+};
+
+static const struct field sandbox_fields[] = {
+	{"allow", FIELD_HERE, NULL},
+	{"deny", FIELD_HERE, NULL},
+	{"hermetic", FIELD_LATER, NULL},
+	{"ignore", FIELD_LATER, NULL},
+	{"nested", FIELD_LATER, NULL},
+	{"view", FIELD_LATER, NULL},
+	{"weakerWhenNested", FIELD_LATER, NULL},
+	{"weakerNetworkIsolation", FIELD_IGNORED, NULL},
+	{"network", FIELD_FOREIGN, "belongs in 'allow': write allow.network"},
+	{"read", FIELD_FOREIGN, "belongs in 'allow': write allow.read"},
+	{"write", FIELD_FOREIGN, "belongs in 'allow': write allow.write"},
+};
+
+static const struct field allow_fields[] = {
+	{"read", FIELD_HERE, NULL},
+	{"write", FIELD_HERE, NULL},
+	{"gitConfig", FIELD_LATER, NULL},
+	{"network", FIELD_LATER, NULL},
+	{"pty", FIELD_LATER, NULL},
+	{"unixSockets", FIELD_LATER, NULL},
+	{"localBinding", FIELD_IGNORED, NULL},
+	{"machLookup", FIELD_IGNORED, NULL},
+	{"systemInfo", FIELD_IGNORED, NULL},
+};
+
+static const struct field deny_fields[] = {
+	{"read", FIELD_HERE, NULL},
+	{"write", FIELD_HERE, NULL},
+	{"network", FIELD_LATER, NULL},
+};
+
+/* What an output may not select: a hit would put back an old project under a new task. */
+static const char *const own_files[][2] = {
+	{"package.json", "!package.json"},
+	{"vx.config.json", "!vx.config.*"},
+	{"vx.config.ts", "!vx.config.*"},
+	{"vx.config.mts", "!vx.config.*"},
+	{"vx.config.js", "!vx.config.*"},
+	{"vx.config.mjs", "!vx.config.*"},
+	{"vx.config.cts", "!vx.config.*"},
+	{"vx.config.cjs", "!vx.config.*"},
+};
+
+/* The place of the n-th entry that selects, or of the list. */
+static struct json_at
+positive_at(const struct json_at *list, const json_t *value, size_t n)
+{
+	struct json_at at = {list->doc, list, NULL, 0};
+
+	for (;; at.index++)
+		if (*json_string_value(json_array_get(value, at.index)) != '!' && !n--)
+			return at;
+}
+
+/* Entries without and with "!", relative to base. */
+static int
+parse_globs(const struct json_at *at, const json_t *value, const char *base, struct arena *a,
+	struct globset *ret, struct err *e)
+{
+	size_t n = json_array_size(value);
+	struct globset set = {0};
+
+	if (!json_is_array(value))
+		return json_error(at, e, "is %s: write an array of patterns like [\"src/**\"]",
+			json_kind(value));
+	set.pos = arena_array(a, n, struct glob *);
+	set.neg = arena_array(a, n, struct glob *);
+	for (size_t i = 0; i < n; i++) {
+		struct json_at here = {at->doc, at, NULL, i};
+		struct err why = ERR_INIT;
+		const char *s;
+		bool neg;
+
+		if (field_string(&here, json_array_get(value, i), a, &s, e) < 0)
+			return -1;
+		neg = *s == '!' && s[1] != '(';
+		if (glob_parse(a, base, s + neg, 0, neg ? &set.neg[set.nneg] : &set.pos[set.npos],
+			    &why) < 0)
+			return json_error(&here, e, "%s", why.text);
+		set.nneg += neg;
+		set.npos += !neg;
+	}
+	if (set.nneg && !set.npos)
+		return json_error(at, e,
+			"holds only '!' entries, which select nothing: add what they "
+			"take from");
+	*ret = set;
+	return 0;
+}
+
+/* A literal input that a "!" entry takes back would never be an input: one of the two is a mistake.
+ */
+static int
+check_literals(
+	const struct json_at *at, const json_t *value, const struct globset *set, struct err *e)
+{
+	for (size_t i = 0; i < set->npos; i++)
+		for (size_t k = 0; k < glob_nalternatives(set->pos[i]); k++) {
+			const struct json_at here = positive_at(at, value, i);
+
+			if (glob_alternative_is_literal(set->pos[i], k) &&
+				globset_excludes(set, glob_literal_head(set->pos[i], k)))
+				return json_error(&here, e,
+					"'%s': a '!' entry of this list takes it back: leave out "
+					"one "
+					"of them",
+					glob_text(set->pos[i]));
+		}
+	return 0;
+}
+
+/* Whether everything that the glob can select is among the outputs. */
+static bool
+outputs_cover(const struct globset *outputs, const struct glob *g)
+{
+	for (size_t k = 0; k < glob_nalternatives(g); k++) {
+		const char *head = glob_literal_head(g, k);
+		bool covered = false;
+
+		for (size_t i = 0; i < outputs->npos && !covered; i++)
+			covered = glob_matches_all_below(outputs->pos[i], head) &&
+				  glob_match(outputs->pos[i], head);
+		if (!covered)
+			return false;
+	}
+	return true;
+}
+
+/* A task's own outputs are no inputs of it: an entry of which nothing is left is a mistake. */
+static int
+check_not_outputs(const struct json_at *at, const json_t *value, const struct globset *files,
+	const struct globset *outputs, struct err *e)
+{
+	for (size_t i = 0; !outputs->nneg && i < files->npos; i++)
+		if (outputs_cover(outputs, files->pos[i])) {
+			const struct json_at here = positive_at(at, value, i);
+
+			return json_error(&here, e,
+				"'%s' selects nothing but the task's own outputs, which are never "
+				"inputs: "
+				"leave it out",
+				glob_text(files->pos[i]));
+		}
+	return 0;
+}
+
+static int
+check_own_files(const struct json_at *at, const json_t *value, const char *dir,
+	const struct globset *outputs, struct err *e)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+	for (size_t f = 0; f < array_len(own_files); f++) {
+		const char *path;
+
+		strbuf_reset(&name);
+		strbuf_adds(&name, dir);
+		path_append(&name, own_files[f][0]);
+		path = name.buf;
+		if (!globset_match(outputs, path))
+			continue;
+		for (size_t i = 0; i < outputs->npos; i++) {
+			const struct json_at here = positive_at(at, value, i);
+
+			if (glob_match(outputs->pos[i], path))
+				return json_error(&here, e,
+					"'%s' selects the project's own %s: write a narrower "
+					"pattern, "
+					"or add '%s'",
+					glob_text(outputs->pos[i]), own_files[f][0],
+					own_files[f][1]);
+		}
+	}
+	return 0;
+}
+
+static int
+check_key_env(const struct json_at *at, const char *s, struct err *e)
+{
+	if (strchr(s, '='))
+		return json_error(at, e, "'%s': write the name alone", s);
+	if (strchr(s, '*') || *s == '!')
+		return json_error(at, e, "'%s': wildcards are not allowed, write each name", s);
+	return 0;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static size_t
+sort_unique(const char **names, size_t n)
+{
+	size_t kept = 0;
+
+	if (n)
+		qsort(names, n, sizeof(*names), compare_names);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || strcmp(names[kept - 1], names[i]) != 0)
+			names[kept++] = names[i];
+	return kept;
+}
+
+int
+cachedef_parse(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
+	struct cachedef **ret, struct err *e)
+{
+	struct json_at in_at, out_at, files_at, written_at, here;
+	const json_t *inputs, *outputs, *files, *written, *v;
+	struct cachedef *c = arena_new(a, struct cachedef);
+
+	if (fields_check(at, value, cache_fields, array_len(cache_fields),
+		    json_is_false(value)  ? "leave 'cache' out, then the task is never cached"
+		    : json_is_true(value) ? "write { \"inputs\": { \"files\": [ … ] }, "
+					    "\"outputs\": { \"files\": [ … ] } }"
+					  : NULL,
+		    e) < 0)
+		return -1;
+	inputs = json_member(value, at, "inputs", &in_at);
+	outputs = json_member(value, at, "outputs", &out_at);
+	if (!inputs)
+		return json_error(&in_at, e, "is missing: write { \"files\": [ … ] }");
+	if (!outputs)
+		return json_error(&out_at, e,
+			"is missing: write { \"files\": [ … ] }, or an empty list "
+			"for a task that writes nothing");
+	if (fields_check(&in_at, inputs, inputs_fields, array_len(inputs_fields),
+		    json_is_array(inputs) ? "write { \"files\": [ … ] }" : NULL, e) < 0 ||
+		fields_check(&out_at, outputs, outputs_fields, array_len(outputs_fields),
+			json_is_array(outputs) ? "write { \"files\": [ … ] }" : NULL, e) < 0)
+		return -1;
+	files = json_member(inputs, &in_at, "files", &files_at);
+	written = json_member(outputs, &out_at, "files", &written_at);
+	if (!files)
+		return json_error(&files_at, e, "is missing: write the patterns, or an empty list");
+	if (!written)
+		return json_error(
+			&written_at, e, "is missing: write the patterns, or an empty list");
+	if (parse_globs(&files_at, files, dir, a, &c->files, e) < 0 ||
+		parse_globs(&written_at, written, dir, a, &c->outputs, e) < 0 ||
+		check_literals(&files_at, files, &c->files, e) < 0 ||
+		check_own_files(&written_at, written, dir, &c->outputs, e) < 0 ||
+		check_not_outputs(&files_at, files, &c->files, &c->outputs, e) < 0)
+		return -1;
+	v = json_member(inputs, &in_at, "workspaceFiles", &here);
+	if (v && (parse_globs(&here, v, "", a, &c->workspace_files, e) < 0 ||
+			 check_literals(&here, v, &c->workspace_files, e) < 0))
+		return -1;
+	v = json_member(inputs, &in_at, "env", &here);
+	if (v && field_strings(&here, v, a, check_key_env, &c->env, &c->nenv, e) < 0)
+		return -1;
+	c->nenv = sort_unique(c->env, c->nenv);
+	*ret = c;
+	return 0;
+}
+
+struct grants {
+	struct grant *v;
+	size_t n;
+	size_t cap;
+};
+
+static void
+add_grant(struct grants *to, struct grant g)
+{
+	GROW(to->v, to->n + 1, to->cap);
+	to->v[to->n++] = g;
+}
+
+/* Whether a component, of a brace's arm too, is "..". */
+static bool
+has_dotdot(const char *s)
+{
+	for (size_t i = 0; s[i]; i++)
+		if (s[i] == '.' && s[i + 1] == '.' && (!i || strchr("/{,", s[i - 1])) &&
+			strchr("/},", s[i + 2])) /* or the end */
+			return true;
+	return false;
+}
+
+/* "/…" and "~/…": the rest is read in the same grammar, but holds no wildcards. */
+static int
+parse_absolute(const struct json_at *at, const char *text, struct arena *a, struct grants *to,
+	struct err *e)
+{
+	static const char *const tails[] = {"/**/*", "/**"};
+	size_t n = strlen(text);
+	const char *rest;
+	struct err why = ERR_INIT;
+	struct glob *g;
+
+	for (size_t i = 0; i < array_len(tails); i++)
+		if (n >= strlen(tails[i]) && !strcmp(text + n - strlen(tails[i]), tails[i])) {
+			n -= strlen(tails[i]);
+			break;
+		}
+	rest = arena_memdupz(a, text, n);
+	rest += *rest == '~';
+	rest += strspn(rest, "/");
+	if (has_dotdot(rest))
+		return json_error(at, e, "'%s': write the path without '..'", text);
+	/* nothing left: the root or the home itself */
+	if (glob_parse(a, "", *rest ? rest : ".", GLOB_GRANT, &g, &why) < 0)
+		return json_error(at, e, "%s", why.text);
+	if (!glob_is_literal(g))
+		return json_error(at, e,
+			"'%s': wildcards outside the workspace are not in this vx yet: "
+			"write the directory",
+			text);
+	for (size_t i = 0; i < glob_nalternatives(g); i++) {
+		const char *head = glob_literal_head(g, i);
+		const char *absolute = text[0] == '/'
+					       ? arena_printf(a, "/%s", head)
+					       : arena_printf(a, *head ? "~/%s" : "~%s", head);
+
+		add_grant(to, (struct grant){text, NULL, absolute});
+	}
+	return 0;
+}
+
+static int
+parse_grant(const struct json_at *at, const char *text, const char *dir, struct arena *a,
+	struct grants *to, struct err *e)
+{
+	struct grant g = {text, NULL, NULL};
+	struct err why = ERR_INIT;
+
+	if (*text == '!' && text[1] != '(')
+		return json_error(
+			at, e, "'%s': grants have no '!' entries: write it in 'deny'", text);
+	if (*text == '~' && text[1] && text[1] != '/')
+		return json_error(at, e,
+			"'%s': write '~/…' for the home directory, './~…' for a name "
+			"that begins with '~'",
+			text);
+	if (*text == '/' || *text == '~')
+		return parse_absolute(at, text, a, to, e);
+	if (glob_parse(a, dir, text, GLOB_GRANT, &g.glob, &why) < 0)
+		return json_error(at, e, "%s", why.text);
+	add_grant(to, g);
+	return 0;
+}
+
+static int
+parse_grants(const struct json_at *up, const json_t *object, const char *key, const char *dir,
+	struct arena *a, struct grant **ret, size_t *ret_n, struct err *e)
+{
+	struct json_at at;
+	const json_t *value = json_member(object, up, key, &at);
+	struct grants list = {0};
+	const char **texts;
+	size_t n;
+	int r = 0;
+
+	if (!value)
+		return 0;
+	if (field_strings(&at, value, a, NULL, &texts, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n && !r; i++) {
+		struct json_at here = {at.doc, &at, NULL, i};
+
+		r = parse_grant(&here, texts[i], dir, a, &list, e);
+	}
+	if (!r) {
+		*ret = arena_array(a, list.n, struct grant);
+		if (list.n)
+			memcpy(*ret, list.v, list.n * sizeof(**ret));
+		*ret_n = list.n;
+	}
+	free(list.v);
+	return r;
+}
+
+int
+sandboxdef_parse(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
+	struct sandboxdef **ret, struct err *e)
+{
+	struct sandboxdef *s = arena_new(a, struct sandboxdef);
+	const char *shape = json_is_true(value)    ? "write {}, which grants nothing, and add to it"
+			    : json_is_false(value) ? "leave it out"
+						   : NULL;
+	struct json_at allow_at, deny_at, ports_at;
+	const json_t *allow, *deny, *ports;
+
+	if (fields_check(at, value, sandbox_fields, array_len(sandbox_fields), shape, e) < 0)
+		return -1;
+	allow = json_member(value, at, "allow", &allow_at);
+	if (allow) {
+		if (fields_check(&allow_at, allow, allow_fields, array_len(allow_fields), NULL, e) <
+			0)
+			return -1;
+		/* As a boolean it says nothing on Linux; ports would have to be opened. */
+		ports = json_member(allow, &allow_at, "localBinding", &ports_at);
+		if (ports && !json_is_boolean(ports))
+			return json_error(&ports_at, e, "a list of ports is not in this vx yet");
+		if (parse_grants(&allow_at, allow, "read", dir, a, &s->allow_read, &s->nallow_read,
+			    e) < 0 ||
+			parse_grants(&allow_at, allow, "write", dir, a, &s->allow_write,
+				&s->nallow_write, e) < 0)
+			return -1;
+	}
+	deny = json_member(value, at, "deny", &deny_at);
+	if (deny &&
+		(fields_check(&deny_at, deny, deny_fields, array_len(deny_fields), NULL, e) < 0 ||
+			parse_grants(&deny_at, deny, "read", dir, a, &s->deny_read, &s->ndeny_read,
+				e) < 0 ||
+			parse_grants(&deny_at, deny, "write", dir, a, &s->deny_write,
+				&s->ndeny_write, e) < 0))
+		return -1;
+	*ret = s;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two halves of taskdef: taskdef.c has projects, tasks and exec; taskdef-lists.c what is made
+ * of globs: the cache block and the sandbox.
+ */
+#ifndef CONFIG_TASKDEF_PRIVATE_H
+#define CONFIG_TASKDEF_PRIVATE_H
+
+#include "config/json.h"
+
+struct arena;
+struct cachedef;
+struct err;
+struct sandboxdef;
+
+/* `dir`: the project's directory from the workspace root. Into the arena. */
+int cachedef_parse(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
+	struct cachedef **ret, struct err *e);
+int sandboxdef_parse(const struct json_at *at, const json_t *value, const char *dir,
+	struct arena *a, struct sandboxdef **ret, struct err *e);
+
+/* The value of a member and its place below `up`. */
+static inline const json_t *
+json_member(const json_t *object, const struct json_at *up, const char *key, struct json_at *ret)
+{
+	*ret = (struct json_at){up->doc, up, key, 0};
+	return json_object_get(object, key);
+}
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Verdicts against a slow reference: a plain list of rules, each asked about every path. The input
+ * is text, one line each:
+ *
+ *	r w d e o q PATH	a literal rule: read, write, deny-read, deny-write, output, quiet
+ *	R W D E O Q PATTERN	the same with a pattern
+ *	+ PATH			a read rule added while running
+ *	? PATH			a question
+ *
+ * Claims: every answer is the reference's; the order of the rules changes none; what passes whole
+ * hides nothing below, and what is hidden whole has nothing granted below.
+ */
+#include "sandbox/verdict.h"
+#include "util/alloc.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/glob.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include "util/strvec.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+	RULES_MAX = 16,
+	QUESTIONS_MAX = 32,
+	PATH_BYTES_MAX = 200
+};
+
+static void
+must(bool claim, const char *what, const char *path)
+{
+	if (!claim)
+		bug("%s: \"%s\"", what, path);
+}
+
+/* One alternative of one rule. */
+struct ref_rule {
+	enum spec_rule_kind kind;
+	const char *literal; /* or NULL and */
+	struct glob *glob;
+	int len;
+};
+
+struct ref {
+	struct arena arena;
+	struct ref_rule *v;
+	size_t n, cap;
+};
+
+static void
+ref_add(struct ref *ref, enum spec_rule_kind kind, const char *literal, struct glob *glob)
+{
+	const char *head = glob ? glob_literal_head(glob, 0) : literal;
+
+	GROW(ref->v, ref->n + 1, ref->cap);
+	ref->v[ref->n++] = (struct ref_rule){kind, literal, glob, (int)strlen(head)};
+}
+
+static bool
+hides(const struct ref_rule *r)
+{
+	return r->kind == SPEC_DENY_READ || r->kind == SPEC_QUIET;
+}
+
+/* Whether the rule selects the path. What hides takes with a directory all that is in it. */
+static bool
+selects(const struct ref_rule *r, const char *path)
+{
+	char above[PATH_BYTES_MAX + 1];
+
+	if (r->literal)
+		return path_is_within(path, r->literal);
+	if (glob_match(r->glob, path))
+		return true;
+	if (!hides(r))
+		return false;
+	snprintf(above, sizeof(above), "%s", path);
+	while (*above) {
+		above[path_parent_len(above)] = '\0';
+		if (glob_match(r->glob, above))
+			return true;
+	}
+	return false;
+}
+
+static bool
+selects_all_below(const struct ref_rule *r, const char *dir)
+{
+	if (r->literal)
+		return path_is_within(dir, r->literal);
+	return glob_matches_all_below(r->glob, dir) || (hides(r) && selects(r, dir));
+}
+
+static bool
+may_select_below(const struct ref_rule *r, const char *dir)
+{
+	if (selects_all_below(r, dir))
+		return true;
+	return r->literal ? path_is_within(r->literal, dir) : glob_may_match_below(r->glob, dir);
+}
+
+static bool
+grants(const struct ref_rule *r)
+{
+	return r->kind == SPEC_READ || r->kind == SPEC_WRITE;
+}
+
+/* The most specific read rule for the path: 1 granted, -1 denied by a rule, 0 by none. */
+static int
+ref_decides(const struct ref *ref, const char *path)
+{
+	int best = -1, said = 0;
+
+	for (size_t i = 0; i < ref->n; i++) {
+		const struct ref_rule *r = &ref->v[i];
+
+		if ((!grants(r) && r->kind != SPEC_DENY_READ) || !selects(r, path))
+			continue;
+		if (r->len > best || (r->len == best && r->kind == SPEC_DENY_READ)) {
+			best = r->len;
+			said = grants(r) ? 1 : -1;
+		}
+	}
+	return said;
+}
+
+static bool
+ref_silent(const struct ref *ref, const char *path, enum host_kind host)
+{
+	for (size_t i = 0; i < ref->n; i++) {
+		const struct ref_rule *r = &ref->v[i];
+
+		if (r->kind == SPEC_QUIET && selects(r, path))
+			return true;
+		if (r->kind == SPEC_OUTPUT && selects(r, path) &&
+			(host != HOST_DIR || selects_all_below(r, path)))
+			return true;
+	}
+	return false;
+}
+
+static enum verdict
+ref_dir(const struct ref *ref, const char *dir, bool granted)
+{
+	int grant_all = -1, grant_some = -1, deny_all = -1, deny_some = -1;
+	bool silent = false;
+
+	for (size_t i = 0; i < ref->n; i++) {
+		const struct ref_rule *r = &ref->v[i];
+		bool all = selects_all_below(r, dir), some = may_select_below(r, dir);
+
+		if (grants(r) && all && r->len > grant_all)
+			grant_all = r->len;
+		if (grants(r) && some && r->len > grant_some)
+			grant_some = r->len;
+		if (r->kind == SPEC_DENY_READ && all && r->len > deny_all)
+			deny_all = r->len;
+		if (r->kind == SPEC_DENY_READ && some && r->len > deny_some)
+			deny_some = r->len;
+		if (r->kind == SPEC_QUIET || r->kind == SPEC_OUTPUT)
+			silent |= some;
+	}
+	if (granted)
+		return grant_all > deny_some && !silent ? VERDICT_PASS : VERDICT_TRAVERSE;
+	return grant_some > deny_all ? VERDICT_TRAVERSE : VERDICT_HIDE;
+}
+
+static enum verdict
+ref_verdict(const struct ref *ref, const char *path, enum host_kind host)
+{
+	bool granted = ref_decides(ref, path) > 0;
+
+	if (ref_silent(ref, path, host))
+		return VERDICT_QUIET;
+	if (host == HOST_DIR)
+		return ref_dir(ref, path, granted);
+	return granted ? VERDICT_PASS : VERDICT_HIDE;
+}
+
+/* Adds a rule to the spec and to the reference, unless it is none. */
+static void
+add_rule(struct spec *s, struct ref *ref, enum spec_rule_kind kind, bool is_glob, const char *text)
+{
+	struct err e = ERR_INIT;
+	struct glob *all, *one;
+
+	if (!is_glob) {
+		if (!path_is_normal(text))
+			return;
+		spec_add_rule(s, kind, false, text);
+		ref_add(ref, kind, arena_strdup(&ref->arena, text), NULL);
+		return;
+	}
+	if (!*text || *text == '/' || glob_parse(&ref->arena, "", text, GLOB_GRANT, &all, &e))
+		return;
+	spec_add_rule(s, kind, true, text);
+	for (size_t i = 0; i < glob_nalternatives(all); i++) {
+		struct strbuf sb = STRBUF_INIT;
+
+		glob_add_text(all, i, &sb);
+		must(!glob_parse(&ref->arena, "", sb.buf, GLOB_GRANT, &one, &e), "no pattern",
+			text);
+		strbuf_release(&sb);
+		if (glob_is_literal(one))
+			ref_add(ref, kind, glob_literal_head(one, 0), NULL);
+		else
+			ref_add(ref, kind, NULL, one);
+	}
+}
+
+static void
+read_line(char *line, struct spec *s, struct ref *ref, struct strvec *added, struct strvec *asked)
+{
+	static const struct {
+		char letter;
+		enum spec_rule_kind kind;
+		bool is_glob;
+	} rules[] = {
+		{'r', SPEC_READ, false},
+		{'R', SPEC_READ, true},
+		{'w', SPEC_WRITE, false},
+		{'W', SPEC_WRITE, true},
+		{'d', SPEC_DENY_READ, false},
+		{'D', SPEC_DENY_READ, true},
+		{'e', SPEC_DENY_WRITE, false},
+		{'E', SPEC_DENY_WRITE, true},
+		{'o', SPEC_OUTPUT, false},
+		{'O', SPEC_OUTPUT, true},
+		{'q', SPEC_QUIET, false},
+		{'Q', SPEC_QUIET, true},
+	};
+	const char *text = line + 2;
+
+	if (!line[0] || line[1] != ' ' || strlen(line) > PATH_BYTES_MAX)
+		return;
+	if (line[0] == '?' && asked->n < QUESTIONS_MAX && path_is_normal(text))
+		strvec_push(asked, text);
+	if (line[0] == '+' && added->n < 4 && path_is_normal(text))
+		strvec_push(added, text);
+	for (size_t i = 0; i < array_len(rules); i++)
+		if (line[0] == rules[i].letter && s->nrules < RULES_MAX)
+			add_rule(s, ref, rules[i].kind, rules[i].is_glob, text);
+}
+
+static struct ruleset *
+compile(const struct spec *s)
+{
+	struct err e = ERR_INIT;
+	struct ruleset *rs = NULL;
+
+	must(!ruleset_new(s, &rs, &e), "rules do not compile", e.text);
+	return rs;
+}
+
+static void
+check_path(const struct ruleset *rs, const struct ref *ref, const char *path)
+{
+	for (int host = HOST_ABSENT; host <= HOST_LINK; host++)
+		must(ruleset_verdict(rs, path, host) == ref_verdict(ref, path, host),
+			"not the reference's verdict", path);
+	must(ruleset_may_read(rs, path) == (ref_decides(ref, path) > 0), "may_read", path);
+	if (ruleset_names(rs, path))
+		must(ruleset_may_read(rs, path), "names what it does not grant", path);
+	if (ruleset_verdict(rs, path, HOST_DIR) == VERDICT_PASS)
+		must(!ruleset_is_mixed_below(rs, path), "passes whole though mixed", path);
+}
+
+/* What the layer relies on: after such an answer it is never asked below. */
+static void
+check_below(const struct ruleset *rs, const char *dir, const char *path)
+{
+	enum verdict whole = ruleset_verdict(rs, dir, HOST_DIR);
+	enum verdict one = ruleset_verdict(rs, path, HOST_FILE);
+
+	if (!strcmp(dir, path) || !path_is_within(path, dir))
+		return;
+	if (whole == VERDICT_PASS)
+		must(one == VERDICT_PASS, "hidden below what passes whole", path);
+	if (whole == VERDICT_HIDE || whole == VERDICT_QUIET)
+		must(one != VERDICT_PASS, "granted below what is hidden whole", path);
+	if (!ruleset_is_mixed_below(rs, dir) && whole == VERDICT_PASS)
+		must(ruleset_verdict(rs, path, HOST_DIR) == VERDICT_PASS, "not whole below", path);
+}
+
+static void
+reverse(struct spec *s)
+{
+	for (size_t i = 0; i < s->nrules / 2; i++) {
+		struct spec_rule r = s->rules[i];
+
+		s->rules[i] = s->rules[s->nrules - 1 - i];
+		s->rules[s->nrules - 1 - i] = r;
+	}
+}
+
+static void
+check_all(struct spec *s, struct ref *ref, const struct strvec *added, const struct strvec *asked)
+{
+	struct ruleset *rs = compile(s), *turned;
+
+	for (size_t i = 0; i < added->n; i++) {
+		ruleset_add_read(rs, added->v[i]);
+		if (ref_decides(ref, added->v[i]) >= 0) {
+			ref_add(ref, SPEC_READ, added->v[i], NULL);
+			spec_add_rule(s, SPEC_READ, false, added->v[i]);
+		}
+	}
+	reverse(s);
+	turned = compile(s);
+	for (size_t i = 0; i < asked->n; i++) {
+		const char *path = asked->v[i];
+
+		check_path(rs, ref, path);
+		check_path(turned, ref, path);
+		must(ruleset_names(rs, path) == ruleset_names(turned, path) &&
+				ruleset_is_written(rs, path) == ruleset_is_written(turned, path),
+			"order matters", path);
+		for (size_t k = 0; k < asked->n; k++)
+			check_below(rs, path, asked->v[k]);
+	}
+	ruleset_free(rs);
+	ruleset_free(turned);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct strvec added = STRVEC_INIT, asked = STRVEC_INIT;
+	struct spec s = SPEC_INIT;
+	struct ref ref = {.n = 0};
+	char *text = xmemdupz(data, size);
+
+	arena_init(&ref.arena);
+	for (char *line = text, *end; line; line = end) {
+		end = strchr(line, '\n');
+		if (end)
+			*end++ = '\0';
+		read_line(line, &s, &ref, &added, &asked);
+	}
+	check_all(&s, &ref, &added, &asked);
+	free(text);
+	free(ref.v);
+	arena_release(&ref.arena);
+	spec_release(&s);
+	strvec_release(&added);
+	strvec_release(&asked);
+	return 0;
+}

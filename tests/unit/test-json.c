@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "config/json.h"
+#include "tests/tap.h"
+#include "util/cleanup.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static bool
+parse(const char *text, bool relaxed, struct json_doc *ret, struct err *e)
+{
+	*e = (struct err)ERR_INIT;
+	return json_parse(text, strlen(text), "vx.config.json", relaxed, ret, e) == 0;
+}
+
+static void
+check_refused(const char *text, bool relaxed, const char *want)
+{
+	struct json_doc d = {0};
+	struct err e;
+
+	ok(!parse(text, relaxed, &d, &e) && !d.root, "it is refused");
+	ok_err(&e, want, want);
+	ok_int(e.kind, ERR_CONFIG, "an error of the config");
+}
+
+static void
+check_same(const char *relaxed, const char *strict)
+{
+	struct json_doc a = {0}, b = {0};
+	struct err e;
+
+	ok(parse(relaxed, true, &a, &e) && parse(strict, false, &b, &e) &&
+			json_equal(a.root, b.root),
+		"the same as %s", strict);
+	json_doc_release(&a);
+	json_doc_release(&b);
+}
+
+static void
+test_relaxed(void)
+{
+	check_same(
+		"{\"a\": 1, // one\n \"b\": [1, 2,], /* two\n lines */ }", "{\"a\":1,\"b\":[1,2]}");
+	check_same("{\"u\": \"http://x/*y*/,]\"}", "{\"u\":\"http://x/*y*/,]\"}");
+	check_same("{\"u\": \"a\\\"//,}\",}", "{\"u\":\"a\\\"//,}\"}");
+	check_same("[1, /* , */ // ,\n]", "[1]");
+	check_same("\xef\xbb\xbf{}", "{}");
+	check_same("{} // end", "{}");
+	check_refused("{\"a\": 1,}", false, "vx.config.json:1:9: ");
+	check_refused("// x\n{}", false, "vx.config.json:1:1: ");
+	check_refused("[,]", true, "vx.config.json:1:2: ");
+	check_refused("[1,,]", true, "vx.config.json:1:4: ");
+	check_refused("{\"a\":,}", true, "vx.config.json:1:6: ");
+	check_refused("[1 /* x", true, "vx.config.json:1:4: a comment without its end");
+	check_refused("[1 /*/", true, "a comment without its end");
+	check_refused("[1 /", true, "vx.config.json:1:4: ");
+}
+
+static void
+test_refused(void)
+{
+	char deep[JSON_DEPTH_MAX + 2];
+
+	check_refused("", true, "vx.config.json:1:1: ");
+	check_refused("7", true, "'[' or '{' expected");
+	check_refused("{\"a\": 1,\n \"a\": 2}", true, "vx.config.json:2:2: duplicate object key");
+	check_refused("{\n  \"a\": nul\n}", true, "vx.config.json:2:8: invalid token");
+	check_refused("{\"a\": \"\xff\"}", true, "vx.config.json:1:");
+	check_refused("{} x", true, "vx.config.json:1:4: end of file expected");
+	check_refused("{\"a\": \"b", true, "vx.config.json:1:");
+	memset(deep, '[', sizeof(deep) - 1);
+	deep[sizeof(deep) - 1] = '\0';
+	check_refused(deep, false, "vx.config.json:1:129: values are nested too deep");
+}
+
+static void
+check_error(const struct json_at *at, bool key, const char *want)
+{
+	struct err e = ERR_INIT;
+
+	ok((key ? json_error_key : json_error)(at, &e, "is %s", "wrong") == -1,
+		"an error returns -1");
+	ok_str(e.text, want, want);
+}
+
+static void
+test_places(void)
+{
+	static const char text[] = "// head\n"
+				   "{ /* { */\n"
+				   "\t\"x\": [true, {\"y\": -1.5e3, \"}\": \"]\",}, [], ],\n"
+				   "\t\"t\\u0061sks\": {\"a b\":\n"
+				   "\t\t{ \"c\" : \"\xc3\xa9\", \"exec\": { } } }, }\n";
+	struct json_doc d = {0};
+	struct err e;
+
+	ok(parse(text, true, &d, &e), "parses");
+	struct json_at root = {&d, NULL, NULL, 0};
+	struct json_at x = {&d, &root, "x", 0}, x0 = {&d, &x, NULL, 0}, x1 = {&d, &x, NULL, 1},
+		       x2 = {&d, &x, NULL, 2}, x9 = {&d, &x, NULL, 9}, y = {&d, &x1, "y", 0},
+		       brace = {&d, &x1, "}", 0};
+	struct json_at tasks = {&d, &root, "tasks", 0}, ab = {&d, &tasks, "a b", 0},
+		       exec = {&d, &ab, "exec", 0}, none = {&d, &exec, "command", 0};
+
+	check_error(&root, false, "vx.config.json:2:1: is wrong");
+	struct json_at top = {&d, NULL, "x", 0};
+
+	check_error(&top, true, "vx.config.json:3:2: x: is wrong");
+	check_error(&x, false, "vx.config.json:3:7: x: is wrong");
+	check_error(&x, true, "vx.config.json:3:2: x: is wrong");
+	check_error(&x0, false, "vx.config.json:3:8: x[0]: is wrong");
+	check_error(&x1, false, "vx.config.json:3:14: x[1]: is wrong");
+	check_error(&y, false, "vx.config.json:3:20: x[1].y: is wrong");
+	check_error(&brace, false, "vx.config.json:3:33: x[1].}: is wrong");
+	check_error(&x2, false, "vx.config.json:3:40: x[2]: is wrong");
+	check_error(&x9, false, "vx.config.json:3:7: x[9]: is wrong");
+	check_error(&tasks, true, "vx.config.json:4:2: tasks: is wrong");
+	check_error(&ab, false, "vx.config.json:5:3: tasks[\"a b\"]: is wrong");
+	check_error(&exec, true, "vx.config.json:5:17: tasks[\"a b\"].exec: is wrong");
+	check_error(&none, false, "vx.config.json:5:25: tasks[\"a b\"].exec.command: is wrong");
+	struct json_place p[2] = {0};
+	json_member_places(&root, p, 2);
+	ok(p[0].line == 3 && p[0].col == 2 && p[1].line == 4 && p[1].col == 2, "all keys at once");
+	json_doc_release(&d);
+}
+
+static void
+test_strings(void)
+{
+	struct json_doc d = {0};
+	struct err e;
+
+	ok(!parse("[nul\x1b[2J]", true, &d, &e) && !strchr(e.text, '\x1b'),
+		"a message holds no control byte");
+	ok(parse("[\"a\", \"a\\u0000b\", 1, {\"\\u001b\": 1}]", true, &d, &e), "parses");
+	ok_str(json_c_string(json_array_get(d.root, 0)), "a", "a string");
+	ok(!json_c_string(json_array_get(d.root, 1)), "with a NUL it is no C string");
+	ok(!json_c_string(json_array_get(d.root, 2)), "a number is none");
+	ok_str(json_kind(json_array_get(d.root, 2)), "a number", "and is called so");
+	struct json_at root = {&d, NULL, NULL, 0}, i = {&d, &root, NULL, 3},
+		       k = {&d, &i, "\x1b", 0};
+	check_error(&k, true, "vx.config.json:1:23: [3].\\x1b: is wrong");
+	json_doc_release(&d);
+}
+
+static void
+test_load(void)
+{
+	char dir[] = "/tmp/vx-test-json.XXXXXX";
+	cleanup_close int dirfd = mkdtemp(dir) ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	cleanup_close int fd = openat(dirfd, "a.json", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	struct json_doc d = {0};
+	struct err e = ERR_INIT;
+
+	ok(write(fd, "{\"a\":1}", 7) == 7 && mkfifoat(dirfd, "fifo", 0600) == 0, "files are there");
+	ok(json_load(dirfd, "a.json", "p/a.json", false, &d, &e) == 0, "a file loads");
+	ok_str(d.file, "p/a.json", "with the name to show");
+	json_doc_release(&d);
+	ok(json_load(dirfd, "b.json", "p/b.json", false, &d, &e) < 0 && e.num == ENOENT,
+		"a missing file is ENOENT");
+	err_clear(&e);
+	ok(json_load(dirfd, "fifo", "p/fifo", false, &d, &e) < 0, "a FIFO does not hold us");
+	ok_err(&e, "p/fifo: is not a regular file", "and is named");
+	err_clear(&e);
+	ok(ftruncate(fd, JSON_FILE_MAX + 1) == 0 &&
+			json_load(dirfd, "a.json", "p/a.json", false, &d, &e) < 0,
+		"a huge file is refused");
+	ok_err(&e, "larger than 16 MiB", "with the limit");
+	unlinkat(dirfd, "a.json", 0);
+	unlinkat(dirfd, "fifo", 0);
+	rmdir(dir);
+}
+
+int
+main(void)
+{
+	test_relaxed();
+	test_refused();
+	test_places();
+	test_strings();
+	test_load();
+	return tap_done();
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+#include "config/json.h"
+#include "config/taskdef.h"
+#include "tests/tap.h"
+#include "util/arena.h"
+#include "util/cleanup.h"
+#include "util/strbuf.h"
+
+static struct arena arena;
+
+static int
+parse(const char *text, struct projectdef *ret, struct err *e)
+{
+	struct json_doc d = {0};
+	int r = -1;
+
+	*e = (struct err)ERR_INIT;
+	if (json_parse(text, strlen(text), "p/vx.config.json", true, &d, e) == 0)
+		r = projectdef_parse(&d, "p", &arena, ret, e);
+	json_doc_release(&d);
+	return r;
+}
+
+static struct projectdef
+accept(const char *text)
+{
+	struct projectdef p = {0};
+	struct err e;
+
+	if (parse(text, &p, &e) < 0) {
+		ok(false, "accepted");
+		diag("%s", e.text);
+	}
+	return p;
+}
+
+/* The text is accepted. */
+static void
+check_accepted(const char *text)
+{
+	struct projectdef p = {0};
+	struct err e;
+
+	ok(parse(text, &p, &e) == 0, "accepted: %s", text);
+	if (err_is_set(&e))
+		diag("%s", e.text);
+}
+
+/* The text is refused with this message. */
+static void
+check_refused(const char *text, const char *want)
+{
+	struct projectdef p = {0};
+	struct err e;
+
+	ok(parse(text, &p, &e) < 0 && !p.tasks, "refused: %.60s", text[1] == '\n' ? "…" : text);
+	ok_err(&e, want, want);
+	ok(!strncmp(e.text, "p/vx.config.json:", 17), "with its place");
+}
+
+#define TASK(body) "{\"tasks\":{\"t\":{" body "}}}"
+#define EXEC(body) TASK("\"exec\":{\"command\":\"true\"," body "}")
+#define CACHE(body) TASK("\"exec\":{\"command\":\"true\"},\"cache\":{" body "}")
+#define INPUTS(body) CACHE("\"inputs\":{" body "},\"outputs\":{\"files\":[\"dist/**\"]}")
+#define FILES(list) INPUTS("\"files\":" list)
+#define OUTPUTS(list) CACHE("\"inputs\":{\"files\":[\"src/**\"]},\"outputs\":{\"files\":" list "}")
+#define SANDBOX(body) EXEC("\"sandbox\":{" body "}")
+#define READ(list) SANDBOX("\"allow\":{\"read\":" list "}")
+#define DEPENDS(list) TASK("\"dependsOn\":" list)
+
+static void
+test_whole(void)
+{
+	static const char text[] =
+		"{\n"
+		"  \"$schema\": \"x\", // the schema\n"
+		"  \"name\": \"app\",\n"
+		"  \"dependencies\": [\"lib\", \"@s/util\"],\n"
+		"  \"tags\": [\"web\"],\n"
+		"  \"tasks\": {\n"
+		"    \"build\": {\n"
+		"      \"description\": \"makes it\",\n"
+		"      \"exec\": {\n"
+		"        \"command\": \"make\",\n"
+		"        \"env\": { \"passThrough\": [\"HOME\"], \"define\": { \"A\": \"1\", "
+		"\"B\": \"\" } },\n"
+		"        \"timeout\": 60000,\n"
+		"        \"sandbox\": {\n"
+		"          \"allow\": { \"read\": [\"src\", \"../lib/dist/**\", \"/opt/x//y/**\", "
+		"\"~/.c\"],\n"
+		"                     \"write\": [\"dist\"], \"systemInfo\": [\"hw\"], "
+		"\"localBinding\": true },\n"
+		"          \"deny\": { \"read\": [\"src/secret\"], \"write\": [] },\n"
+		"        },\n"
+		"      },\n"
+		"      \"dependsOn\": [\"gen\", \"^build\", \"lib#build\", \"//#x\", \"gen.*\", "
+		"\"^gen.*\"],\n"
+		"      \"cache\": {\n"
+		"        \"inputs\": { \"files\": [\"src/**\", \"!src/*.md\"], \"workspaceFiles\": "
+		"[\"tsconfig.json\"],\n"
+		"                    \"env\": [\"Z\", \"A\", \"Z\"] },\n"
+		"        \"outputs\": { \"files\": [\"dist\"] },\n"
+		"      },\n"
+		"    },\n"
+		"    \"all\": { \"dependsOn\": [] },\n"
+		"  },\n"
+		"}\n";
+	struct projectdef p = accept(text);
+	struct taskdef *t = p.tasks;
+
+	ok_str(p.name, "app", "name");
+	ok(p.ndependencies == 2 && !strcmp(p.dependencies[1], "@s/util"), "dependencies");
+	ok(p.ntags == 1 && !strcmp(p.tags[0], "web"), "tags");
+	ok_int((long long)p.ntasks, 2, "tasks, in the order of the file");
+	ok_str(t->name, "build", "the first");
+	ok_str(p.tasks[1].name, "all", "the second");
+	ok_str(t->place, "p/vx.config.json:7:5", "its place");
+	ok_str(p.tasks[1].place, "p/vx.config.json:26:5", "and that of the second");
+	ok_str(t->description, "makes it", "description");
+	ok_str(t->command, "make", "command");
+	ok(t->npass_through == 1 && !strcmp(t->pass_through[0], "HOME"), "passThrough");
+	ok(t->ndefine == 2 && !strcmp(t->define[0].name, "A") && !strcmp(t->define[0].value, "1") &&
+			!*t->define[1].value,
+		"define");
+	ok_int((long long)t->timeout_ms, 60000, "timeout");
+	ok(t->sandbox && t->sandbox->nallow_read == 4 && t->sandbox->nallow_write == 1 &&
+			t->sandbox->ndeny_read == 1 && t->sandbox->ndeny_write == 0,
+		"grants");
+	ok(glob_match(t->sandbox->allow_read[0].glob, "p/src/x"),
+		"a grant is relative to the project");
+	ok(glob_match(t->sandbox->allow_read[1].glob, "lib/dist/x"), "and may leave it");
+	ok_str(t->sandbox->allow_read[1].text, "../lib/dist/**", "as written");
+	ok_str(t->sandbox->allow_read[2].absolute, "/opt/x/y", "an absolute one");
+	ok(!t->sandbox->allow_read[2].glob, "has no glob");
+	ok_str(t->sandbox->allow_read[3].absolute, "~/.c", "one below the home");
+	ok_int((long long)t->ndepends_on, 6, "dependsOn");
+	ok(t->depends_on[0].form == DEP_SELF && !strcmp(t->depends_on[0].task, "gen"), "name");
+	ok(t->depends_on[1].form == DEP_UPSTREAM && !strcmp(t->depends_on[1].task, "build"),
+		"^name");
+	ok(t->depends_on[2].form == DEP_PROJECT && !strcmp(t->depends_on[2].project, "lib") &&
+			!strcmp(t->depends_on[2].task, "build"),
+		"pkg#name");
+	ok_str(t->depends_on[3].project, "//", "//#name");
+	ok(t->depends_on[4].form == DEP_SELF && !strcmp(t->depends_on[4].task, "gen.*"), "name.*");
+	ok(t->depends_on[5].form == DEP_UPSTREAM && !strcmp(t->depends_on[5].task, "gen.*"),
+		"^name.*");
+	ok(t->cache && globset_match(&t->cache->files, "p/src/a.c") &&
+			!globset_match(&t->cache->files, "p/src/a.md"),
+		"input files");
+	ok(globset_match(&t->cache->workspace_files, "tsconfig.json"), "workspace files");
+	ok(t->cache->nenv == 2 && !strcmp(t->cache->env[0], "A") && !strcmp(t->cache->env[1], "Z"),
+		"env is sorted and unique");
+	ok(globset_match(&t->cache->outputs, "p/dist/x"), "outputs");
+	ok(!p.tasks[1].command && !p.tasks[1].cache && p.tasks[1].ndepends_on == 0,
+		"an empty group");
+	ok_str(p.tasks[1].canonical, "{\"dependsOn\":[]}", "its canonical text");
+}
+
+static void
+test_canonical(void)
+{
+	struct projectdef a =
+		accept(TASK("\"exec\": {\"command\": \"\\u0061\", \"timeout\": 5}, /**/ "
+			    "\"description\": \"\xc3\xa9\""));
+	struct projectdef b = accept(
+		TASK("\"description\":\"\\u00e9\",\"exec\":{\"timeout\":5,\"command\":\"a\"}"));
+
+	ok_str(a.tasks[0].canonical,
+		"{\"description\":\"\xc3\xa9\",\"exec\":{\"command\":\"a\",\"timeout\":5}}",
+		"sorted");
+	ok_str(b.tasks[0].canonical, a.tasks[0].canonical, "whatever the spelling");
+}
+
+static void
+test_fields(void)
+{
+	check_refused("{\n \"tsks\": {}}",
+		"p/vx.config.json:2:2: tsks: unknown field, did you mean "
+		"'tasks'? allowed here: $schema, dependencies, name, tags, tasks");
+	check_refused("{\"zzz\": 1}", "zzz: unknown field; allowed here: $schema,");
+	check_refused("[]", "p/vx.config.json:1:1: is an array: write an object with the fields");
+	check_refused("{\"pipeline\": {}}", "pipeline: write 'tasks'");
+	check_refused("{\"plugins\": []}", "plugins: is not in this vx");
+	check_refused("{\"concurrency\": 1}", "belongs in vx.workspace.json");
+	check_refused("{\"$schema\": 1}", "$schema: is a number: write a string");
+	check_refused("{\"name\": 1}", "name: is a number: write a string");
+	check_refused("{\"name\": \"\"}", "name: is empty");
+	check_refused("{\"name\": \" a\"}", "name: begins or ends in a blank");
+	check_refused("{\"name\": \"a#b\"}", "'#'");
+	check_refused("{\"name\": \"//\"}", "stands for the root project");
+	check_refused(
+		"{\"dependencies\": {}}", "dependencies: is an object: write an array of strings");
+	check_refused("{\"dependencies\": [\"a#b\"]}", "dependencies[0]: ");
+	check_refused("{\"dependencies\": [1]}", "dependencies[0]: is a number");
+	check_refused("{\"tags\": [\"a*\"]}", "tags[0]: a tag may hold no '*'");
+	check_refused("{\"tags\": [\" a\"]}", "begins or ends in a blank");
+	check_refused("{\"tags\": [\"a...\"]}", "'...'");
+	check_refused("{\"tags\": [\"a[main]\"]}", "'[…]'");
+	check_refused("{\"tags\": [\"a\\u0000b\"]}", "tags[0]: holds a NUL");
+	check_refused("{\"tasks\": []}", "tasks: is an array: write an object { NAME: { … } }");
+	check_refused(TASK("\"exec\":{\"command\":\"x\"},\"outputs\":[\"dist\"]"),
+		"tasks.t.outputs: write cache.outputs: { \"files\": [ … ] }");
+	check_refused(TASK("\"cmd\":\"x\""), "tasks.t.cmd: write exec: { \"command\"");
+	check_refused(TASK("\"env\":[]"), "exec.env.passThrough");
+	check_refused(TASK("\"interactive\":true"), "tasks.t.interactive: is not in this vx");
+	check_refused(EXEC("\"remote\":true"), "tasks.t.exec.remote: is not in this vx");
+	check_refused(EXEC("\"resources\":1"), "not in this vx: 'concurrency'");
+	check_refused(EXEC("\"retries\":1"), "tasks.t.exec.retries: is not in this vx yet");
+	check_refused(EXEC("\"persistent\":{}"), "is not in this vx yet");
+	check_refused(EXEC("\"env\":{\"secret\":[]}"), "env.secret: is not in this vx yet");
+	check_refused(EXEC("\"timeot\":1"), "did you mean 'timeout'? allowed here: command, env, "
+					    "sandbox, timeout");
+	check_refused(EXEC("\"xx\":1"), "unknown field; allowed here: command");
+	check_refused(INPUTS("\"files\":[],\"runtime\":[]"), "runtime: is not in this vx yet");
+	check_refused(INPUTS("\"files\":[],\"tasks\":[]"), "tasks: is not in this vx yet");
+	check_refused(
+		CACHE("\"inputs\":{\"files\":[]},\"outputs\":{\"files\":[],\"workspaceFiles\":[]}"),
+		"outputs.workspaceFiles: is not in this vx yet");
+	check_refused(SANDBOX("\"hermetic\":true"), "is not in this vx yet");
+	check_refused(SANDBOX("\"ignore\":{}"), "is not in this vx yet");
+	check_refused(SANDBOX("\"read\":[]"), "write allow.read");
+	check_refused(SANDBOX("\"allow\":{\"network\":true}"), "network: is not in this vx yet");
+	check_refused(SANDBOX("\"allow\":{\"localBinding\":[80]}"), "ports is not in this vx yet");
+	check_refused(SANDBOX("\"deny\":{\"network\":[]}"), "is not in this vx yet");
+	check_refused(EXEC("\"sandbox\":true"), "is true: write {}");
+	check_accepted(
+		SANDBOX("\"weakerNetworkIsolation\":true,\"allow\":{\"machLookup\":[\"x\"]}"));
+	check_accepted(SANDBOX(""));
+}
+
+static void
+test_task(void)
+{
+	check_refused("{\"tasks\":{\"\":{}}}",
+		"p/vx.config.json:1:11: tasks[\"\"]: a task's name is empty");
+	check_refused("{\"tasks\":{\" a\":{}}}", "begin or end in a blank");
+	check_refused("{\"tasks\":{\"a#b\":{}}}", "no '#'");
+	check_refused("{\"tasks\":{\"a*\":{}}}", "no '*'");
+	check_refused("{\"tasks\":{\"^a\":{}}}", "'^' or '!'");
+	check_refused("{\"tasks\":{\"!a\":{}}}", "'^' or '!'");
+	check_refused("{\"tasks\":{\"a\\nb\":{}}}", "no control character");
+	check_refused("{\"tasks\":{\"a\":\"make\"}}", "tasks.a: is a string: write { \"exec\": {");
+	check_refused("{\"tasks\":{\"a\":[]}}",
+		"tasks.a: is an array: write an object with the fields "
+		"cache, dependsOn, description, exec");
+	check_refused(TASK(""), "tasks.t: has neither 'exec' nor 'dependsOn'");
+	check_refused(TASK("\"dependsOn\":[],\"cache\":{}"), "tasks.t.cache: a group runs nothing");
+	check_refused(TASK("\"dependsOn\":[],\"description\":1"), "description: is a number");
+	check_refused(
+		TASK("\"dependsOn\":[],\"description\":\"\\u0000\""), "description: holds a NUL");
+	check_refused(TASK("\"exec\":\"make\""), "is a string: write { \"command\": \"…\" }");
+	check_refused(TASK("\"exec\":{}"), "tasks.t.exec.command: is missing");
+	check_refused(TASK("\"exec\":{\"command\":[\"a\"]}"),
+		"exec.command: is an array: write a string");
+	check_refused(TASK("\"exec\":{\"command\":\" \\n\"}"), "exec.command: is only blanks");
+	check_refused(TASK("\"exec\":{\"command\":\"a\\u0000\"}"), "exec.command: holds a NUL");
+	check_refused(EXEC("\"timeout\":0"), "from 1 to 2147483647");
+	check_refused(EXEC("\"timeout\":2147483648"), "from 1 to 2147483647");
+	check_refused(EXEC("\"timeout\":1.5"), "a whole number of milliseconds");
+	check_refused(EXEC("\"timeout\":\"5s\""), "a whole number of milliseconds");
+	check_accepted(EXEC("\"timeout\":2147483647"));
+	check_refused(EXEC("\"env\":[\"A\"]"), "is an array: write { \"passThrough\": [ … ] }");
+	check_refused(EXEC("\"env\":{\"passThrough\":[\"A*\"]}"), "wildcards are not allowed");
+	check_refused(EXEC("\"env\":{\"passThrough\":[\"!A\"]}"), "'!A': leave it out");
+	check_refused(EXEC("\"env\":{\"passThrough\":[\"A=1\"]}"), "write values in 'define'");
+	check_refused(EXEC("\"env\":{\"passThrough\":[\"1A\"]}"), "is no variable name");
+	check_refused(EXEC("\"env\":{\"define\":[]}"), "define: is an array: write an object");
+	check_refused(EXEC("\"env\":{\"define\":{\"A B\":\"1\"}}"),
+		"define[\"A B\"]: is no variable name");
+	check_refused(
+		EXEC("\"env\":{\"define\":{\"A\":1}}"), "define.A: is a number: write a string");
+	check_refused(EXEC("\"env\":{\"define\":{\"A\":\"\\u0000\"}}"), "define.A: holds a NUL");
+}
+
+static void
+test_depends_on(void)
+{
+	check_refused(DEPENDS("\"build\""), "dependsOn: is a string: write an array");
+	check_refused(
+		DEPENDS("[{\"target\":\"x\"}]"), "dependsOn[0]: is an object: write \"NAME\"");
+	check_refused(DEPENDS("[\"a\",1]"), "dependsOn[1]: is a number");
+	check_refused(DEPENDS("[\"\"]"), "dependsOn[0]: is empty");
+	check_refused(DEPENDS("[\" a\"]"), "a blank");
+	check_refused(DEPENDS("[\"*\"]"), "'*' is every task");
+	check_refused(DEPENDS("[\"^*\"]"), "'^*' is every task");
+	check_refused(DEPENDS("[\"^\"]"), "'^' alone names no task");
+	check_refused(DEPENDS("[\"^^a\"]"), "may not begin with");
+	check_refused(DEPENDS("[\"^!a*\"]"), "write NAME, ^NAME or PROJECT#NAME");
+	check_refused(DEPENDS("[\"!a\"]"), "exceptions exist only in filters");
+	check_refused(DEPENDS("[\"$HOME\"]"), "cache.inputs.env");
+	check_refused(DEPENDS("[\"^a#b\"]"), "write 'a#b' for one project, '^b'");
+	check_refused(DEPENDS("[\"#b\"]"), "write 'b' for a task of this project");
+	check_refused(DEPENDS("[\"a#\"]"), "'a#': a task's name is empty");
+	check_refused(DEPENDS("[\"a#b#c\"]"), "no '#'");
+	check_refused(DEPENDS("[\"a#b.*\"]"), "patterns are allowed without a project only");
+	check_refused(DEPENDS("[\"*#b\"]"), "patterns are allowed without a project only");
+	check_accepted(DEPENDS("[\"a:b\", \"@s/p#t\", \"gen*x\", \"^*x\"]"));
+}
+
+static void
+test_cache(void)
+{
+	check_refused(TASK("\"exec\":{\"command\":\"x\"},\"cache\":false"),
+		"is false: leave 'cache' out");
+	check_refused(
+		TASK("\"exec\":{\"command\":\"x\"},\"cache\":true"), "is true: write { \"inputs\"");
+	check_refused(CACHE("\"outputs\":{\"files\":[]}"), "tasks.t.cache.inputs: is missing");
+	check_refused(CACHE("\"inputs\":{\"files\":[]}"), "tasks.t.cache.outputs: is missing");
+	check_refused(
+		CACHE("\"inputs\":{},\"outputs\":{\"files\":[]}"), "inputs.files: is missing");
+	check_refused(
+		CACHE("\"inputs\":{\"files\":[]},\"outputs\":{}"), "outputs.files: is missing");
+	check_refused(CACHE("\"inputs\":{\"files\":[]},\"outputs\":[\"dist/**\"]"),
+		"cache.outputs: is an array: write { \"files\": [ … ] }");
+	check_refused(CACHE("\"files\":[]"), "write inputs.files for what the task reads");
+	check_refused(FILES("\"src\""), "inputs.files: is a string: write an array of patterns");
+	check_refused(FILES("[\"a\",{}]"), "inputs.files[1]: is an object");
+	check_refused(FILES("[\"../x\"]"), "inputs.files[0]: '../x': '..' leaves the project");
+	check_refused(FILES("[\"!a\"]"), "inputs.files: holds only '!' entries");
+	check_refused(FILES("[\"a\",\"!!b\"]"), "inputs.files[1]: '!b': only one '!'");
+	check_refused(FILES("[\"a\",\"!\"]"), "a pattern is empty");
+	check_refused(FILES("[\"!(a)\"]"), "extended globs");
+	check_refused(FILES("[\"!src/**\",\"b/**\",\"src/a.c\"]"),
+		"inputs.files[2]: 'src/a.c': a '!' entry of this list takes it back");
+	check_refused(INPUTS("\"files\":[],\"workspaceFiles\":[\"a.json\",\"!*.json\"]"),
+		"inputs.workspaceFiles[0]: 'a.json'");
+	check_refused(INPUTS("\"files\":[],\"workspaceFiles\":[\"../a\"]"), "leaves the workspace");
+	check_refused(FILES("[\"src/**\",\"dist/*.js\"]"),
+		"inputs.files[1]: 'dist/*.js' selects nothing but the task's own outputs");
+	check_accepted(FILES("[\"**\",\"src\",\"!src/gen/**\"]"));
+	check_accepted(OUTPUTS("[\"dist/**\",\"!dist/cache/**\"]"));
+	check_refused(OUTPUTS("[\"dist\",\"**\"]"),
+		"outputs.files[1]: '**' selects the project's own package.json");
+	check_refused(OUTPUTS("[\"**\",\"!package.json\"]"), "own vx.config.json");
+	check_refused(OUTPUTS("[\"vx.config.{ts,js}\"]"), "own vx.config.ts");
+	check_accepted(OUTPUTS("[\"**\",\"!package.json\",\"!vx.config.*\"]"));
+	check_refused(INPUTS("\"files\":[],\"env\":[\"A=1\"]"),
+		"inputs.env[0]: 'A=1': write the name alone");
+	check_refused(INPUTS("\"files\":[],\"env\":[\"A_*\"]"), "wildcards are not allowed");
+	check_refused(INPUTS("\"files\":[],\"env\":[\"\"]"), "is empty");
+}
+
+static void
+test_grants(void)
+{
+	struct projectdef p =
+		accept(READ("[\"/opt/{a,b}\", \"~\", \"/\", \"~/**\", \"\\\\[id\\\\]\", \".\"]"));
+	struct grant *g = p.tasks[0].sandbox->allow_read;
+
+	ok_int((long long)p.tasks[0].sandbox->nallow_read, 7,
+		"a grant for each alternative outside");
+	ok_str(g[0].absolute, "/opt/a", "the first");
+	ok_str(g[1].absolute, "/opt/b", "the second");
+	ok_str(g[1].text, "/opt/{a,b}", "as written");
+	ok_str(g[2].absolute, "~", "the home");
+	ok_str(g[3].absolute, "/", "the root");
+	ok_str(g[4].absolute, "~", "the home with all below");
+	ok(glob_match(g[5].glob, "p/[id]/x"), "escapes");
+	ok(glob_match(g[6].glob, "p/x") && !glob_match(g[6].glob, "q"), "the project");
+	check_refused(READ("\"src\""), "allow.read: is a string: write an array");
+	check_refused(READ("[\"\"]"), "allow.read[0]: is empty");
+	check_refused(READ("[\"!x\"]"), "grants have no '!' entries: write it in 'deny'");
+	check_refused(READ("[\"../../x\"]"),
+		"allow.read[0]: '../../x': leaves the workspace: write its "
+		"absolute path");
+	check_refused(
+		READ("[\"/opt/*\"]"), "wildcards outside the workspace are not in this vx yet");
+	check_refused(
+		READ("[\"/opt/../x\"]"), "allow.read[0]: '/opt/../x': write the path without '..'");
+	check_refused(READ("[\"~user/x\"]"), "write '~/…' for the home directory");
+	check_refused(READ("[\"{a}\"]"), "one alternative");
+}
+
+static void
+test_nearest(void)
+{
+	static const char *const names[] = {"command", "env", "timeout"};
+
+	ok_str(nearest_name("comand", names, 3), "command", "one letter is missing");
+	ok_str(nearest_name("timeuot", names, 3), "timeout", "two letters are swapped");
+	ok_str(nearest_name("cmmnd", names, 3), "command", "two edits");
+	ok(!nearest_name("cmmn", names, 3), "three are too many");
+	ok(!nearest_name("xy", names, 3), "a short word is like nothing");
+	ok_str(nearest_name("evn", names, 3), "env", "but for a swap");
+}
+
+int
+main(void)
+{
+	arena_init(&arena);
+	test_whole();
+	test_canonical();
+	test_fields();
+	test_task();
+	test_depends_on();
+	test_cache();
+	test_grants();
+	test_nearest();
+	arena_release(&arena);
+	return tap_done();
+}
