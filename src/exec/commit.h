@@ -25,21 +25,26 @@
 struct commit;
 
 /* Takes over s. */
-struct commit *commit_new(const struct policy *p, int rootfd, struct scratch_area *area,
-	struct scratch *s_take);
+struct commit *commit_new(
+	const struct policy *p, int rootfd, struct scratch_area *area, struct scratch *s_take);
 void commit_add_entry(struct commit *c, const struct status_entry *en);
-/* Fills denials (undeclared writes and deletes), nfindings and notes of r. */
+/* Once, after the last entry. Fills denials (undeclared writes and deletes), nfindings and notes of
+ * r. -1: what was written cannot be judged, and nothing of it may be moved. */
 int commit_judge(struct commit *c, struct exec_result *r, struct err *e);
 
 /* Files, directories and links among the declared outputs (the output set's positive entries less its
- * "!" ones), at their workspace paths; *ret_fd is the upper directory, borrowed. */
+ * "!" ones), at their workspace paths; *ret_fd is the upper directory, borrowed. They are readable
+ * there, whatever their modes, which are in ret. */
 int commit_outputs(struct commit *c, struct outputs *ret, int *ret_fd, struct err *e);
 
+/* Moves what was granted. A move that cannot be done (its parent is gone or a link by now, no space)
+ * does not stop the others: -1 then, with the first failure; the task counts as failed and nothing of
+ * it may be stored as its result. */
 int commit_apply(struct commit *c, struct err *e);
 void commit_free(struct commit *c);
 
 /* For recovery: scratchfd holds a list of moves without its end mark. 1 rolled forward, 0 there was
- * nothing to do. */
+ * nothing to do. After -1 a list that could be read has been done as far as it can be, and is marked. */
 int commit_roll_forward(int scratchfd, int rootfd, struct err *e);
 
 #endif

@@ -3,9 +3,9 @@
  * The executor seam: how the run layer has a command executed, whoever does it. direct.c runs it as
  * it is, sandboxed.c through vx-sandbox, tests/fake/fake-exec.c not at all.
  *
- * start() returns at once; everything else arrives as callbacks from the loop: output in the order it
- * was read, then done() exactly once. After done() the job is gone. cancel() asks politely (TERM or
- * the given signal to the whole group), waits the grace, then kills; done() still comes.
+ * start() returns at once; everything else arrives as callbacks from the loop: output in the order
+ * it was read, then done() exactly once. After done() the job is gone. cancel() asks politely (TERM
+ * or the given signal to the whole group), waits the grace, then kills; done() still comes.
  */
 #ifndef EXEC_EXEC_H
 #define EXEC_EXEC_H
@@ -20,7 +20,10 @@ struct exec_job;
 struct loop;
 struct policy;
 
-enum exec_stream { EXEC_STDOUT = 1, EXEC_STDERR = 2 };
+enum exec_stream {
+	EXEC_STDOUT = 1,
+	EXEC_STDERR = 2
+};
 
 enum {
 	EXEC_GRACE_MS = 2000, /* polite signal -> SIGKILL; VX_KILL_GRACE_MS (spec/execution §5) */
@@ -28,43 +31,49 @@ enum {
 };
 
 enum exec_outcome {
-	EXEC_EXITED,	  /* by itself, any code or signal */
-	EXEC_TIMED_OUT,	  /* at its timeout */
-	EXEC_STOPPED,	  /* by cancel() */
-	EXEC_NOT_STARTED, /* could not be started: error says why. A sandbox that could not be set up */
+	EXEC_EXITED,      /* by itself, any code or signal */
+	EXEC_TIMED_OUT,   /* at its timeout */
+	EXEC_STOPPED,     /* by cancel() */
+	EXEC_NOT_STARTED, /* could not be started: error says why. A sandbox that could not be set
+			     up */
 };
 
 /* One undeclared access (design §8). */
-enum denial_class { DENIAL_FINDING, DENIAL_WALLED, DENIAL_PROBED, DENIAL_IGNORED };
+enum denial_class {
+	DENIAL_FINDING,
+	DENIAL_WALLED,
+	DENIAL_PROBED,
+	DENIAL_IGNORED
+};
 struct exec_denial {
-	int op;		/* enum denial_op, proto/status.h */
+	int op; /* enum denial_op, proto/status.h */
 	enum denial_class class;
-	char *path;	/* from the workspace */
-	uint32_t pid;	/* 0: not known */
-	char *program;	/* "" : not known */
+	char *path;    /* from the workspace */
+	uint32_t pid;  /* 0: not known */
+	char *program; /* "" : not known */
 	char *cmdline;
-	char *grant;	/* what would allow it, as the config spells it: "allow.read: ['../lib/x']" */
+	char *grant; /* what would allow it, as the config spells it: "allow.read: ['../lib/x']" */
 };
 
 struct exec_result {
 	enum exec_outcome outcome;
-	int exit_code;	/* as a shell reports it: 0..255; 127 when not started; 143/137 timed out */
-	int signal;	/* that ended the command, else 0 */
+	int exit_code; /* as a shell reports it: 0..255; 127 when not started; 143/137 timed out */
+	int signal;    /* that ended the command, else 0 */
 	uint64_t duration_ns;
 	uint64_t cpu_us;
 	uint64_t peak_rss_kb; /* 0: not known */
-	bool output_cut;      /* a process left behind still held the pipes when the drain was over */
-	unsigned nkilled;     /* background processes of a sandboxed task that were ended */
-	struct strbuf error;  /* EXEC_NOT_STARTED: cause and remedy */
+	bool output_cut;  /* a process left behind still held the pipes when the drain was over */
+	unsigned nkilled; /* background processes of a sandboxed task that were ended */
+	struct strbuf error; /* EXEC_NOT_STARTED: cause and remedy */
 
 	/* Sandboxed only. */
 	bool sandboxed;
-	bool reports;	/* denials could be seen */
-	bool proven_possible; /* nothing in the view or its helper speaks against "proven" */
+	bool reports;                /* denials could be seen */
+	bool proven_possible;        /* nothing in the view or its helper speaks against "proven" */
 	struct exec_denial *denials; /* findings first, then by path; bounded */
 	size_t ndenials;
-	uint64_t nfindings;   /* exact, also beyond the list */
-	struct strvec notes;  /* one line each */
+	uint64_t nfindings;  /* exact, also beyond the list */
+	struct strvec notes; /* one line each */
 	/* What it wrote, still in the scratch; NULL when it never started or was stopped by vx. The
 	 * receiver applies or drops it (exec/commit.h), and frees it. */
 	struct commit *commit;
@@ -72,9 +81,9 @@ struct exec_result {
 void exec_result_release(struct exec_result *r); /* frees all but commit */
 
 struct exec_request {
-	const char *id;	     /* "app#test", for errors */
+	const char *id;      /* "app#test", for errors */
 	const char *command; /* for sh -c */
-	int cwd;	     /* project directory fd */
+	int cwd;             /* project directory fd */
 	struct strvec *env;  /* borrowed until start returns */
 	uint64_t timeout_ms; /* 0: none */
 	uint64_t grace_ms;
@@ -88,7 +97,8 @@ struct exec_request {
 struct executor {
 	const char *name;
 	/* NULL with e set when the job cannot even be tried: done() will not come. */
-	struct exec_job *(*start)(struct executor *ex, const struct exec_request *rq, struct err *e);
+	struct exec_job *(*start)(
+		struct executor *ex, const struct exec_request *rq, struct err *e);
 	/* Once or again: the second time with SIGKILL skips the grace. */
 	void (*cancel)(struct executor *ex, struct exec_job *job, int sig);
 	/* Terminal stop and continue (SIGSTOP, SIGCONT) to the job's group, where it has one. */

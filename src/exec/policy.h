@@ -4,23 +4,29 @@
  * for `--sandbox` derived (design §5, last paragraphs): reads = exactly the files in its key, its
  * manifest, node_modules and the declared outputs of every task folded into its key, transitively;
  * writes = its output globs, "!" entries too. And, after the run, what a written or denied path is.
+ *
+ * policy.c builds, policy-links.c looks at node_modules and at grants that lead through links,
+ * judge.c answers afterwards.
  */
 #ifndef EXEC_POLICY_H
 #define EXEC_POLICY_H
 
 #include "proto/spec.h"
+#include "util/strvec.h"
 
 struct err;
 struct files;
+struct globset;
 struct inputs;
 struct node;
+struct rules;
 struct workspace;
 
 enum write_verdict {
 	WRITE_GRANTED,
 	WRITE_UNDECLARED, /* a finding */
-	WRITE_IGNORED,	  /* discarded, counted in a note: tool caches, ignore.write */
-	WRITE_NEVER,	  /* granted by a glob or directory, but never committed unless named itself */
+	WRITE_IGNORED,    /* discarded, counted in a note: tool caches */
+	WRITE_NEVER, /* granted by a glob or directory, but never committed unless named itself */
 };
 
 struct policy {
@@ -29,19 +35,35 @@ struct policy {
 	bool derived;
 	struct spec_rule *rules; /* what goes into the spec */
 	size_t nrules, rules_cap;
+	size_t ncovered; /* the first rules: what they grant is in the task's key by construction */
 	bool unix_sockets;
-	const char *home; /* NULL: none */
-	char *const *outputs_visible; /* reserved for additive tasks */
-	void *compiled; /* the write rules, parsed once */
+	char *home; /* absolute and there; NULL: none */
+	const char *
+		*nested; /* directories of the projects inside this one, as outputs.h wants them */
+	/* Linked workspace packages that no part of the key covers: denied, and a denial is a finding. */
+	struct strvec withheld;
+	struct rules *compiled; /* of `rules` */
 };
 
 int policy_build(const struct workspace *w, const struct node *node, const struct files *files,
 	const struct inputs *inputs, struct policy **ret, struct err *e);
 void policy_free(struct policy *p);
+/* The last step of policy_build, for tests that fill the rules themselves. */
+int policy_compile(struct policy *p, struct err *e);
 
-enum write_verdict policy_judge_write(const struct policy *p, const char *path);
+/* The declared outputs that were hidden from the task at its start; NULL: none were. */
+const struct globset *policy_outputs(const struct policy *p);
 /* Whether the path is under this task's declared outputs. */
 bool policy_is_output(const struct policy *p, const char *path);
+
+enum write_verdict policy_judge_write(const struct policy *p, const char *path);
+/* Whether a missing directory may be made there: a grant names it or something below it. */
+bool policy_may_make_dir(const struct policy *p, const char *path);
+/* Whether a literal write grant names `name` itself, or something in it that covers path. */
+bool policy_names_write(const struct policy *p, const char *name, const char *path);
+/* Whether the task could see the name, if the host had it. */
+bool policy_may_see(const struct policy *p, const char *path, bool is_dir);
+
 /* Whether a denied read of the path fails the task (inside the project or a withheld package) or was
  * only stopped by the wall (spec/sandbox.md §15). */
 bool policy_read_is_finding(const struct policy *p, const char *path);
@@ -50,8 +72,7 @@ char *policy_grant_text(const struct policy *p, bool write, const char *path);
 
 /* Up to `max` existing workspace files, outside node_modules, that the policy lets the task read and
  * no part of its key covers: what keeps a confined result from being proven. Returns how many were
- * put into ret (owned strings). */
-struct strvec;
+ * put into ret (owned strings), or -1. */
 int policy_unkeyed(const struct policy *p, const struct files *files, const struct inputs *inputs,
 	size_t max, struct strvec *ret, struct err *e);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor through vx-sandbox: writes the spec, starts the helper (output on 1 and 2, signals on
- * 3, spec and status above), reads its frames, has commit.c judge what was written.
+ * The executor through vx-sandbox: writes the spec, starts the helper (output on 1 and 2, signals
+ * on 3, spec and status above), reads its frames, has commit.c judge what was written.
  */
 #ifndef EXEC_SANDBOXED_H
 #define EXEC_SANDBOXED_H
@@ -11,11 +11,11 @@
 struct scratch_area;
 
 struct sandboxed_options {
-	const char *helper;	/* path of vx-sandbox */
-	const char *sh;		/* absolute */
-	int rootfd;		/* of the workspace */
+	const char *helper; /* path of vx-sandbox */
+	const char *sh;     /* absolute */
+	int rootfd;         /* of the workspace */
 	const char *root_path;
-	const char *cache_dir;	/* absolute: hidden from every task */
+	const char *cache_dir; /* absolute: hidden from every task */
 	struct scratch_area *area;
 };
 struct executor *sandboxed_new(struct loop *l, const struct sandboxed_options *o);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where sandboxed tasks write: DIR/vx-scratch-<random>/ one per task, 0700, its directory fd locked
- * (flock) by the process that uses it. An unlocked one is left over from a run that died: whoever
- * starts next (or the guard) rolls its open commit forward, then removes it. Used ones are renamed
- * into DIR/vx-trash-… and deleted at the end of the run, since deleting between tasks makes ext4
- * create slowly (findings 5).
+ * Where sandboxed tasks write: DIR/vx-scratch-<workspace>-<random>/ one per task, 0700, its directory
+ * fd locked (flock) by the process that uses it. An unlocked one is left over from a run that died:
+ * whoever starts next (or the guard) rolls its open commit forward, then removes it. Used ones are
+ * renamed to DIR/vx-trash-… and deleted at the end of the run, since deleting between tasks makes
+ * ext4 create slowly (findings 5).
  *
- * Where (design §5): <root>/.vx, $VX_SCRATCH_DIR, /var/tmp, the first whose file system can hold an
- * overlay's upper directory; none: an error that says to set VX_SCRATCH_DIR to a volume.
+ * Where (design §5): <root>/.vx/scratch, then a directory vx-scratch-<uid> of our own in
+ * $VX_SCRATCH_DIR, /var/tmp, and from kernel 6.6 on /dev/shm; the first whose file system can hold an
+ * overlay's upper directory; none: an error that says to set VX_SCRATCH_DIR to a volume. <workspace>
+ * is a hash of the root's path: those outside the root may be shared, and only the runs of one
+ * workspace, which exclude each other, touch its scratches.
  */
 #ifndef EXEC_SCRATCH_H
 #define EXEC_SCRATCH_H
@@ -17,9 +20,12 @@
 struct err;
 struct scratch_area; /* the chosen DIR of a run */
 
+/* In a scratch: the overlay's upper directory, made by the helper. */
+#define SCRATCH_UPPER "u"
+
 struct scratch {
 	char *path; /* absolute */
-	int fd;	    /* locked */
+	int fd;     /* locked */
 };
 
 int scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *e);

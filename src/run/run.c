@@ -146,7 +146,7 @@ load(struct run *r, const struct run_options *o, struct err *e)
 			    },
 			    &requests, &n, e) &&
 			!graph_build(&r->w, requests, n, &r->g, e) && !order_sort(&r->g, e) &&
-			!graph_check_outputs(&r->w, &r->g, e)) {
+			!graph_check_outputs(&r->g, e)) {
 			order_priorities(&r->g);
 			ret = 0;
 		}
@@ -191,6 +191,8 @@ find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 		dir = path_join(r->root.path, set);
 	if (state_make_cache(dir, &r->cache_path, e))
 		return -1;
+	/* From here on this is where it is, whoever said so: policies wall it off. */
+	r->w.settings.cache_dir = r->cache_path;
 	r->cachefd = open(r->cache_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return r->cachefd < 0 ? err_set(e, ERR_IO, errno, "open %s", r->cache_path) : 0;
 }

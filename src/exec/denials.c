@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/denials.h"
+#include "util/alloc.h"
+
+static void
+denial_release(struct exec_denial *d)
+{
+	free(d->path);
+	free(d->program);
+	free(d->cmdline);
+	free(d->grant);
+	*d = (struct exec_denial){0};
+}
+
+static struct exec_denial *
+least(struct exec_result *r)
+{
+	struct exec_denial *worst = &r->denials[0];
+
+	for (size_t i = 1; i < r->ndenials; i++)
+		if (r->denials[i].class > worst->class)
+			worst = &r->denials[i];
+	return worst;
+}
+
+void
+denials_add_take(struct exec_result *r, struct exec_denial *d)
+{
+	struct exec_denial *to;
+
+	if (d->class == DENIAL_FINDING)
+		r->nfindings++;
+	if (r->ndenials < DENIALS_MAX) {
+		if (!r->ndenials)
+			r->denials = xreallocarray(r->denials, DENIALS_MAX, sizeof(*r->denials));
+		r->denials[r->ndenials++] = *d;
+		*d = (struct exec_denial){0};
+		return;
+	}
+	to = least(r);
+	if (to->class > d->class) {
+		denial_release(to);
+		*to = *d;
+		*d = (struct exec_denial){0};
+		return;
+	}
+	denial_release(d);
+}
+
+static int
+compare(const void *va, const void *vb)
+{
+	const struct exec_denial *a = va, *b = vb;
+	int order;
+
+	if (a->class != b->class)
+		return a->class < b->class ? -1 : 1;
+	order = strcmp(a->path, b->path);
+	return order ? order : a->op - b->op;
+}
+
+void
+denials_sort(struct exec_result *r)
+{
+	if (r->ndenials)
+		qsort(r->denials, r->ndenials, sizeof(*r->denials), compare);
+}

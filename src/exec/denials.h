@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The list of undeclared accesses in a result (design §8): one record per operation and path,
+ * bounded, with exact totals, findings first.
+ */
+#ifndef EXEC_DENIALS_H
+#define EXEC_DENIALS_H
+
+#include "exec/exec.h"
+
+enum {
+	DENIALS_MAX = 100
+};
+
+/* Takes what d owns. A finding counts in any case; beyond the bound it takes the place of one of a
+ * lesser class, or is dropped. */
+void denials_add_take(struct exec_result *r, struct exec_denial *d);
+/* Findings first, then by path and operation. */
+void denials_sort(struct exec_result *r);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/direct.h"
+#include "exec/job.h"
+#include "util/alloc.h"
+#include "util/err.h"
+#include <signal.h>
+#include <sys/types.h>
+
+struct direct {
+	struct executor ex;
+	struct loop *loop;
+	char *sh;
+};
+
+/* A job needs nothing of its own beside what job.c has. */
+
+static void
+ask_group(struct exec_job *j, int sig)
+{
+	kill(-j->proc.pid, sig);
+}
+
+static void
+kill_group(struct exec_job *j)
+{
+	kill(-j->proc.pid, SIGKILL);
+}
+
+static bool
+group_is_left(struct exec_job *j)
+{
+	return proc_group_is_alive(j->proc.pid);
+}
+
+static void
+free_job(struct exec_job *j)
+{
+	free(j);
+}
+
+static const struct job_ops ops = {
+	.ask = ask_group,
+	.kill = kill_group,
+	.is_left = group_is_left,
+	.free = free_job,
+};
+
+static struct exec_job *
+start(struct executor *ex, const struct exec_request *rq, struct err *e attr_unused)
+{
+	struct direct *d = container_of(ex, struct direct, ex);
+	struct exec_job *j = xcalloc(1, sizeof(*j));
+	char name[] = "sh", option[] = "-c", *command = xstrdup(rq->command);
+	char *argv[] = {name, option, command, NULL};
+	struct proc_spec spec = {
+		.file = d->sh,
+		.argv = argv,
+		.env = strvec_argv(rq->env),
+		.cwd = rq->cwd,
+		.new_session = true,
+	};
+
+	job_start(j, d->loop, &ops, rq, &spec);
+	free(command);
+	return j;
+}
+
+static void
+cancel(struct executor *ex attr_unused, struct exec_job *j, int sig)
+{
+	job_cancel(j, sig);
+}
+
+static void
+forward(struct executor *ex attr_unused, struct exec_job *j, int sig)
+{
+	if (j->proc.pid)
+		kill(-j->proc.pid, sig);
+}
+
+static void
+free_direct(struct executor *ex)
+{
+	struct direct *d = container_of(ex, struct direct, ex);
+
+	free(d->sh);
+	free(d);
+}
+
+struct executor *
+direct_new(struct loop *l, const char *sh)
+{
+	struct direct *d = xcalloc(1, sizeof(*d));
+
+	d->ex = (struct executor){"direct", start, cancel, forward, free_direct};
+	d->loop = l;
+	d->sh = xstrdup(sh);
+	return &d->ex;
+}

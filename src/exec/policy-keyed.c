@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a policy lets a task read and no part of its key covers: the difference between a confined
+ * result and a proven one (design §4).
+ */
+#include "cache/key.h"
+#include "exec/policy-private.h"
+#include "exec/rules.h"
+#include "graph/graph.h"
+#include "util/alloc.h"
+#include "util/arena.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/glob.h"
+#include "util/path.h"
+#include "workspace/files.h"
+#include "workspace/inputs.h"
+#include "workspace/workspace.h"
+#include <errno.h>
+
+struct search {
+	const struct policy *p;
+	const struct files *files;
+	const struct inputs *inputs;
+	const struct node **folded;
+	size_t nfolded;
+	char *manifest;
+	const char *head; /* of the walk */
+	size_t max;
+	struct strvec *ret;
+};
+
+static int
+compare(const void *a, const void *b)
+{
+	return strcmp(a, *(const char *const *)b);
+}
+
+static bool
+is_in(const char *path, const char *const *v, size_t n)
+{
+	return n && bsearch(path, v, n, sizeof(*v), compare) != NULL;
+}
+
+/* Whether the key of that task covers the file: as an output it makes, or as an input it counts. */
+static bool
+is_covered_by(
+	const struct node *node, const char *path, bool is_listed, const struct project *owner)
+{
+	const struct cachedef *cache = node->def->cache;
+
+	if (node_is_group(node))
+		return false;
+	if (!cache)
+		return is_listed && owner == node->project;
+	return globset_match(&cache->outputs, path) ||
+	       (is_listed && ((owner == node->project && globset_match(&cache->files, path)) ||
+				     globset_match(&cache->workspace_files, path)));
+}
+
+static bool
+is_covered(const struct search *s, const char *path)
+{
+	const struct project *owner;
+	bool is_listed;
+
+	if (is_in(path, s->inputs->paths, s->inputs->n) || !strcmp(path, s->manifest))
+		return true;
+	for (size_t i = 0; key_fingerprint_files[i]; i++)
+		if (!strcmp(path, key_fingerprint_files[i]))
+			return true;
+	is_listed = is_in(path, s->files->paths, s->files->n);
+	owner = workspace_project_at(s->p->w, path);
+	for (size_t i = 0; i < s->nfolded; i++)
+		if (is_covered_by(s->folded[i], path, is_listed, owner))
+			return true;
+	return false;
+}
+
+static void
+look_at(struct search *s, const char *path)
+{
+	if (rules_may_read(s->p->compiled, path) && !policy_is_output(s->p, path) &&
+		!is_covered(s, path) && !strvec_contains(s->ret, path))
+		strvec_push(s->ret, path);
+}
+
+static bool
+is_skipped(const char *name)
+{
+	return !strcmp(name, "node_modules") || !strcmp(name, ".vx");
+}
+
+static enum fs_visit
+visit(void *ctx, const struct fs_entry *entry)
+{
+	struct search *s = ctx;
+	cleanup_free char *path = NULL;
+
+	if (S_ISDIR(entry->st->st_mode) && is_skipped(entry->name))
+		return FS_VISIT_SKIP;
+	path = path_join(s->head, entry->path);
+	if (S_ISDIR(entry->st->st_mode))
+		return policy_may_see(s->p, path, true) ? FS_VISIT_CONTINUE : FS_VISIT_SKIP;
+	look_at(s, path);
+	if (s->ret->n < s->max)
+		return FS_VISIT_CONTINUE;
+	errno = 0;
+	return FS_VISIT_STOP;
+}
+
+/* Where a grant can lead: below its literal path. */
+static int
+walk_rule(struct search *s, const struct spec_rule *r, struct err *e)
+{
+	struct arena arena;
+	struct glob *g;
+	struct stat st;
+	int rc = 0;
+
+	arena_init(&arena);
+	s->head = r->path;
+	if (r->is_glob && glob_parse(&arena, "", r->path, GLOB_GRANT, &g, e))
+		rc = -1;
+	else if (r->is_glob)
+		s->head = glob_literal_head(g, 0);
+	if (!rc && !is_skipped(path_base(s->head)) &&
+		!fs_stat_beneath(s->p->w->rootfd, s->head, &st)) {
+		if (!S_ISDIR(st.st_mode))
+			look_at(s, s->head);
+		else if (fs_walk(s->p->w->rootfd, s->head, visit, s) && errno && errno != EACCES &&
+			 errno != ENOENT)
+			rc = err_set(e, ERR_IO, errno,
+				"looking for what the key does not cover: %s", s->head);
+	}
+	arena_release(&arena);
+	return rc;
+}
+
+/* The key has an input link's text; the grant has what it leads to. */
+static void
+look_behind_links(struct search *s)
+{
+	for (size_t i = 0; i < s->inputs->n && s->ret->n < s->max; i++) {
+		const char *path = s->inputs->paths[i];
+		cleanup_free char *real = NULL;
+		struct stat st;
+
+		if (fs_stat_beneath(s->p->w->rootfd, path, &st) || !S_ISLNK(st.st_mode))
+			continue;
+		if (policy_resolve(s->p->w, path, &real) != 1 || is_covered(s, real) ||
+			fs_stat_beneath(s->p->w->rootfd, real, &st))
+			continue;
+		if (!strvec_contains(s->ret, real))
+			strvec_push(s->ret, real);
+	}
+}
+
+int
+policy_unkeyed(const struct policy *p, const struct files *files, const struct inputs *inputs,
+	size_t max, struct strvec *ret, struct err *e)
+{
+	struct search s = {.p = p,
+		.files = files,
+		.inputs = inputs,
+		.manifest = path_join(p->node->project->dir, "package.json"),
+		.max = max,
+		.ret = ret};
+	int rc = 0;
+
+	s.folded = policy_folded(p->node, &s.nfolded);
+	for (size_t i = p->ncovered; i < p->nrules && !rc && ret->n < max; i++)
+		if ((p->rules[i].kind == SPEC_READ || p->rules[i].kind == SPEC_WRITE) &&
+			*p->rules[i].path != '/')
+			rc = walk_rule(&s, &p->rules[i], e);
+	if (!rc)
+		look_behind_links(&s);
+	free(s.manifest);
+	free(s.folded);
+	return rc ? -1 : (int)ret->n;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/policy-private.h"
+#include "graph/graph.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fs.h"
+#include "util/glob.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include "workspace/workspace.h"
+#include <errno.h>
+#include <limits.h>
+
+enum {
+	MAX_HOPS = 40
+};
+
+/* The link at dirfd/path: its length, 0 when there is none. */
+static ssize_t
+read_link(int rootfd, const char *path, char target[PATH_MAX])
+{
+	const char *base;
+	cleanup_close int parent = fs_open_parent(rootfd, path, &base);
+	ssize_t n = parent < 0 ? -1 : readlinkat(parent, base, target, PATH_MAX - 1);
+
+	if (n >= 0) {
+		target[n] = '\0';
+		return n;
+	}
+	return errno == EINVAL || errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+}
+
+/* What is left to walk, with a link's target put before it. */
+static void
+follow(struct strbuf *rest, size_t at, const char *target)
+{
+	struct strbuf next = STRBUF_INIT;
+
+	strbuf_adds(&next, target);
+	strbuf_addch(&next, '/');
+	strbuf_adds(&next, rest->buf + at);
+	strbuf_release(rest);
+	*rest = next;
+}
+
+static char *
+outside(const char *dir, const char *rest)
+{
+	cleanup_free char *joined = xasprintf("%s/%s", dir, rest);
+
+	return path_normalise(joined);
+}
+
+int
+policy_resolve(const struct workspace *w, const char *path, char **ret)
+{
+	cleanup_strbuf struct strbuf done = STRBUF_INIT, rest = STRBUF_INIT;
+	char target[PATH_MAX];
+	unsigned hops = 0;
+	size_t at = 0;
+
+	strbuf_adds(&rest, path);
+	while (at < rest.len) {
+		size_t n = strcspn(rest.buf + at, "/"), before = done.len;
+		const char *name = rest.buf + at;
+		ssize_t len;
+
+		at += n + (name[n] == '/');
+		if (!n || (n == 1 && *name == '.'))
+			continue;
+		if (n == 2 && !memcmp(name, "..", 2)) {
+			if (!done.len) {
+				*ret = outside(w->path, name);
+				return 0;
+			}
+			strbuf_truncate(&done, path_parent_len(done.buf));
+			continue;
+		}
+		if (done.len)
+			strbuf_addch(&done, '/');
+		strbuf_add(&done, name, n);
+		len = read_link(w->rootfd, done.buf, target);
+		if (len < 0)
+			return -1;
+		if (!len)
+			continue;
+		if (++hops > MAX_HOPS) {
+			errno = ELOOP;
+			return -1;
+		}
+		strbuf_truncate(&done, before);
+		if (*target != '/') {
+			follow(&rest, at, target);
+		} else if (path_is_within(target, w->path)) {
+			strbuf_truncate(&done, 0);
+			follow(&rest, at, path_below(target, w->path));
+		} else {
+			*ret = outside(target, rest.buf + at);
+			return 0;
+		}
+		at = 0;
+	}
+	*ret = strbuf_take(&done);
+	return 1;
+}
+
+const struct node **
+policy_folded(const struct node *node, size_t *ret_n)
+{
+	struct htab seen;
+	const struct node **v = NULL;
+	size_t n = 0, cap = 0;
+
+	htab_init(&seen);
+	htab_put(&seen, node->id, &seen);
+	for (size_t i = 0; i <= n; i++) {
+		const struct node *from = i ? v[i - 1] : node;
+
+		for (size_t k = 0; k < from->ndeps; k++) {
+			if (htab_put(&seen, from->deps[k]->id, &seen))
+				continue;
+			GROW(v, n + 1, cap);
+			v[n++] = from->deps[k];
+		}
+	}
+	htab_release(&seen);
+	*ret_n = n;
+	return v;
+}
+
+struct links {
+	struct policy *p;
+	bool *keyed;   /* by project index; NULL: every package is granted */
+	size_t nrules; /* the task's own: links change nothing of what those say */
+};
+
+/* Whether the task's own grants say something of the whole directory. */
+static bool
+is_granted_by_config(const struct links *l, const char *dir)
+{
+	for (size_t i = 0; i < l->nrules; i++) {
+		const struct spec_rule *r = &l->p->rules[i];
+
+		if ((r->kind == SPEC_READ || r->kind == SPEC_WRITE) && !r->is_glob &&
+			*r->path != '/' && path_is_within(dir, r->path))
+			return true;
+	}
+	return false;
+}
+
+/* Denied by a rule of its own: where the helper looks at single links it grants what they lead to. */
+static void
+withhold(struct links *l, const char *dir, bool is_finding)
+{
+	if (is_granted_by_config(l, dir) || strvec_contains(&l->p->withheld, dir))
+		return;
+	policy_add_rule(l->p, SPEC_DENY_READ, false, dir);
+	if (is_finding)
+		strvec_push(&l->p->withheld, dir);
+}
+
+static bool
+is_keyed(const struct links *l, const char *dir)
+{
+	const struct project *target = htab_get(&l->p->w->by_dir, dir);
+
+	return !l->keyed || (target && l->keyed[target->index]);
+}
+
+static int
+add_link(struct links *l, const char *path, struct err *e)
+{
+	const char *own = l->p->node->project->dir;
+	cleanup_free char *dir = NULL, *modules = path_join(own, "node_modules");
+	int inside = policy_resolve(l->p->w, path, &dir);
+
+	if (inside < 0)
+		return errno == ELOOP ? 0 : err_set(e, ERR_IO, errno, "the link %s", path);
+	/* Outside, all is readable anyway. */
+	if (!inside || path_is_within(dir, modules) || path_is_within(dir, "node_modules"))
+		return 0;
+	if (path_is_within(own, dir))
+		withhold(l, dir, false); /* else the link would grant the whole project */
+	else if (is_keyed(l, dir))
+		policy_add_rule(l->p, SPEC_READ, false, dir);
+	else
+		withhold(l, dir, true);
+	return 0;
+}
+
+/* The links in a node_modules directory, and in the @scopes of it. */
+static int
+add_links(struct links *l, const char *dir, bool is_scope, struct err *e)
+{
+	cleanup_close int fd = fs_open_beneath(l->p->w->rootfd, dir, O_RDONLY | O_DIRECTORY, 0);
+	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *de;
+
+	if (!d) /* none there: nothing to read either */
+		return 0;
+	take_fd(&fd);
+	while (errno = 0, (de = readdir(d))) {
+		cleanup_free char *path = NULL;
+
+		if (*de->d_name == '.')
+			continue;
+		path = path_join(dir, de->d_name);
+		if (de->d_type == DT_LNK && add_link(l, path, e))
+			return -1;
+		if (de->d_type == DT_DIR && *de->d_name == '@' && !is_scope &&
+			add_links(l, path, true, e))
+			return -1;
+	}
+	return errno ? err_set(e, ERR_IO, errno, "reading %s", dir) : 0;
+}
+
+int
+policy_add_node_modules(struct policy *p, struct err *e)
+{
+	const struct project *project = p->node->project;
+	cleanup_free char *own = path_join(project->dir, "node_modules");
+	cleanup_free bool *keyed = NULL;
+	struct links l = {.p = p, .nrules = p->nrules};
+
+	if (p->node->def->cache) {
+		size_t n;
+		cleanup_free const struct node **folded = policy_folded(p->node, &n);
+
+		l.keyed = keyed = xcalloc(p->w->nprojects + 1, sizeof(*keyed));
+		for (size_t i = 0; i < n; i++)
+			if (!node_is_group(folded[i]))
+				keyed[folded[i]->project->index] = true;
+	}
+	policy_add_rule(p, SPEC_READ, false, own);
+	if (*project->dir)
+		policy_add_rule(p, SPEC_READ, false, "node_modules");
+	if (add_links(&l, own, false, e))
+		return -1;
+	return *project->dir ? add_links(&l, "node_modules", false, e) : 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by policy.c, policy-links.c and policy-keyed.c. */
+#ifndef EXEC_POLICY_PRIVATE_H
+#define EXEC_POLICY_PRIVATE_H
+
+#include "exec/policy.h"
+
+void policy_add_rule(struct policy *p, enum spec_rule_kind kind, bool is_glob, const char *path);
+
+/* Every task whose key is folded into the node's own, transitively: groups' too. Each once, without
+ * the node. The array is owned by the caller. */
+const struct node **policy_folded(const struct node *node, size_t *ret_n);
+
+/* Where a workspace path really is, through every link on the way and at its end: 1 and the path
+ * from the root; 0 and the absolute path outside where it lands; -1 (ELOOP, or the error). What is
+ * missing is taken as text. *ret is owned. */
+int policy_resolve(const struct workspace *w, const char *path, char **ret);
+
+/* Grants node_modules of project and root, and the workspace packages linked there (spec/sandbox.md
+ * §4). After the task's own grants. */
+int policy_add_node_modules(struct policy *p, struct err *e);
+
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/outputs.h"
+#include "exec/policy-private.h"
+#include "exec/rules.h"
+#include "graph/graph.h"
+#include "util/alloc.h"
+#include "util/arena.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/glob.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include "workspace/inputs.h"
+#include "workspace/workspace.h"
+#include <errno.h>
+#include <pwd.h>
+#include <sys/stat.h>
+
+void
+policy_add_rule(struct policy *p, enum spec_rule_kind kind, bool is_glob, const char *path)
+{
+	GROW(p->rules, p->nrules + 1, p->rules_cap);
+	p->rules[p->nrules++] = (struct spec_rule){kind, is_glob, xstrdup(path)};
+}
+
+void
+policy_free(struct policy *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->nrules; i++)
+		free(p->rules[i].path);
+	free(p->rules);
+	free(p->home);
+	free(p->nested);
+	strvec_release(&p->withheld);
+	rules_free(p->compiled);
+	free(p);
+}
+
+int
+policy_compile(struct policy *p, struct err *e)
+{
+	const struct project *project = p->node->project;
+
+	p->nested = xcalloc(project->nnested + 1, sizeof(*p->nested));
+	for (size_t i = 0; i < project->nnested; i++)
+		p->nested[i] = project->nested[i]->dir;
+	return rules_new(p->rules, p->nrules, &p->compiled, e);
+}
+
+/* Globs to rules. */
+
+static char *
+escape(const char *path)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	for (; *path; path++) {
+		if (strchr("*?{}[]()!\\,", *path))
+			strbuf_addch(&sb, '\\');
+		strbuf_addch(&sb, *path);
+	}
+	return strbuf_take(&sb);
+}
+
+/* The pattern of a glob's alternative below its literal head. */
+static const char *
+below_head(const char *text, const char *head)
+{
+	if (!*head)
+		return text;
+	for (;;) {
+		text += strcspn(text, "/");
+		text += *text == '/';
+		head += strcspn(head, "/");
+		if (!*head++)
+			return text;
+	}
+}
+
+/* One alternative, at `head`, which is its own or where that leads through links. `<d>` with
+ * everything below it is the literal `<d>`. */
+static void
+add_alternative(struct policy *p, enum spec_rule_kind kind, const struct glob *g, size_t i,
+	const char *head)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	const char *rest;
+
+	glob_add_text(g, i, &text);
+	rest = below_head(text.buf, glob_literal_head(g, i));
+	if (glob_alternative_is_literal(g, i) || !strcmp(rest, "**")) {
+		policy_add_rule(p, kind, false, head);
+	} else {
+		cleanup_free char *escaped = escape(head);
+		cleanup_free char *pattern = path_join(escaped, rest);
+
+		policy_add_rule(p, kind, true, pattern);
+	}
+}
+
+static void
+add_glob(struct policy *p, enum spec_rule_kind kind, const struct glob *g)
+{
+	for (size_t i = 0; i < glob_nalternatives(g); i++)
+		add_alternative(p, kind, g, i, glob_literal_head(g, i));
+}
+
+static void
+add_globs(struct policy *p, enum spec_rule_kind kind, struct glob *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		add_glob(p, kind, v[i]);
+}
+
+/* exec.sandbox. */
+
+static int
+refuse_link(const struct policy *p, const char *what, const char *text, const char *where,
+	struct err *e)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT, to = STRBUF_INIT;
+
+	strbuf_add_sanitised(&name, text, strlen(text));
+	strbuf_add_sanitised(&to, where, strlen(where));
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: the %s '%s' leads through a link to %s%s: remove the link, or name the target "
+		"by "
+		"its own path",
+		p->node->def->place ? p->node->def->place : p->node->id, what, name.buf,
+		*where == '/' ? "" : "<workspace>/", to.buf);
+}
+
+/*
+ * What a write grant opens must be what it says: one that is led out of the project by a link is
+ * refused before anything is made. One that is led elsewhere inside holds for both paths.
+ */
+static int
+add_write_grant(struct policy *p, const struct grant *g, struct err *e)
+{
+	const char *own = p->node->project->dir;
+
+	for (size_t i = 0; i < glob_nalternatives(g->glob); i++) {
+		const char *head = glob_literal_head(g->glob, i);
+		cleanup_free char *real = NULL;
+		int inside = policy_resolve(p->w, head, &real);
+
+		if (inside < 0)
+			return err_set(e, ERR_IO, errno, "the write grant '%s'", g->text);
+		if (!inside || (path_is_within(head, own) && !path_is_within(real, own)))
+			return refuse_link(p, "write grant", g->text, real, e);
+		add_alternative(p, SPEC_WRITE, g->glob, i, head);
+		if (strcmp(real, head) != 0)
+			add_alternative(p, SPEC_WRITE, g->glob, i, real);
+	}
+	return 0;
+}
+
+/* An absolute path with the links of the part that exists resolved. */
+static char *
+canonical(const char *text)
+{
+	cleanup_free char *path = path_normalise(text);
+	size_t n = strlen(path);
+
+	for (;;) {
+		cleanup_free char *part = xmemdupz(path, n ? n : 1);
+		cleanup_free char *real = realpath(part, NULL);
+
+		if (real)
+			return path_join(real, path + n + (path[n] == '/'));
+		if (n <= 1)
+			return take_ptr(&path);
+		n = path_parent_len(part);
+	}
+}
+
+static int
+add_absolute(struct policy *p, enum spec_rule_kind kind, const char *text, struct err *e)
+{
+	cleanup_free char *path = NULL, *expanded = NULL;
+
+	if (*text == '~') {
+		if (!p->home)
+			return err_set(e, ERR_CONFIG, 0, "%s: '%s', but there is no home directory",
+				p->node->id, text);
+		expanded = xasprintf("%s%s", p->home, text + 1);
+	}
+	path = canonical(expanded ? expanded : text);
+	if (path_is_within(path, p->w->path)) {
+		policy_add_rule(p, kind, false, path_below(path, p->w->path));
+		return 0;
+	}
+	if (kind != SPEC_READ && kind != SPEC_WRITE)
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: '%s' is outside the workspace, and a deny of such a path is not in "
+			"this vx "
+			"yet",
+			p->node->id, text);
+	policy_add_rule(p, kind, false, path);
+	return 0;
+}
+
+static int
+add_grants(
+	struct policy *p, enum spec_rule_kind kind, const struct grant *v, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].absolute) {
+			if (add_absolute(p, kind, v[i].absolute, e))
+				return -1;
+		} else if (kind == SPEC_WRITE) {
+			if (add_write_grant(p, &v[i], e))
+				return -1;
+		} else {
+			add_glob(p, kind, v[i].glob);
+		}
+	}
+	return 0;
+}
+
+static int
+add_config(struct policy *p, struct err *e)
+{
+	const struct sandboxdef *s = p->node->def->sandbox;
+
+	if (add_grants(p, SPEC_READ, s->allow_read, s->nallow_read, e) ||
+		add_grants(p, SPEC_WRITE, s->allow_write, s->nallow_write, e) ||
+		add_grants(p, SPEC_DENY_READ, s->deny_read, s->ndeny_read, e) ||
+		add_grants(p, SPEC_DENY_WRITE, s->deny_write, s->ndeny_write, e))
+		return -1;
+	return 0;
+}
+
+/* Derived. */
+
+static void
+add_what_is_keyed(struct policy *p, const struct inputs *inputs)
+{
+	const struct project *project = p->node->project;
+	size_t n;
+	cleanup_free const struct node **folded = policy_folded(p->node, &n);
+	cleanup_free char *manifest = path_join(project->dir, "package.json");
+
+	for (size_t i = 0; i < inputs->n; i++)
+		policy_add_rule(p, SPEC_READ, false, inputs->paths[i]);
+	policy_add_rule(p, SPEC_READ, false, manifest);
+	for (size_t i = 0; i < n; i++)
+		if (folded[i]->def->cache)
+			add_globs(p, SPEC_READ, folded[i]->def->cache->outputs.pos,
+				folded[i]->def->cache->outputs.npos);
+	p->ncovered = p->nrules;
+}
+
+static void
+add_derived(struct policy *p, const struct inputs *inputs)
+{
+	const struct cachedef *cache = p->node->def->cache;
+
+	if (!cache) {
+		policy_add_rule(p, SPEC_WRITE, false, p->node->project->dir);
+		add_what_is_keyed(p, inputs);
+		p->ncovered = 0;
+		return;
+	}
+	add_what_is_keyed(p, inputs);
+	add_globs(p, SPEC_WRITE, cache->outputs.pos, cache->outputs.npos);
+	add_globs(p, SPEC_WRITE, cache->outputs.neg, cache->outputs.nneg);
+}
+
+/* Walls. */
+
+enum reach {
+	REACH_NONE,
+	REACH_OVER,    /* a grant of something larger, or a wildcard, takes it in */
+	REACH_BY_NAME, /* a grant names the wall itself */
+};
+
+static enum reach
+reach_of(const struct policy *p, const char *wall, unsigned kinds)
+{
+	enum reach reach = REACH_NONE;
+
+	for (size_t i = 0; i < p->nrules; i++) {
+		const struct spec_rule *r = &p->rules[i];
+
+		if (!(kinds & 1U << r->kind) || *r->path == '/')
+			continue;
+		/* a pattern's literal path is looked at by whoever applies the rule: the longest wins */
+		if (r->is_glob)
+			reach = REACH_OVER;
+		else if (!strcmp(r->path, wall))
+			return REACH_BY_NAME;
+		else if (path_is_within(wall, r->path))
+			reach = REACH_OVER;
+	}
+	return reach;
+}
+
+/*
+ * A directory that no grant opens unless it names it, or something inside (spec/sandbox.md §5). What
+ * is named inside has a longer literal path and wins by that.
+ */
+static void
+add_wall(struct policy *p, const char *dir)
+{
+	if (reach_of(p, dir, 1U << SPEC_READ | 1U << SPEC_WRITE) == REACH_OVER)
+		policy_add_rule(p, SPEC_DENY_READ, false, dir);
+	if (reach_of(p, dir, 1U << SPEC_WRITE) == REACH_OVER)
+		policy_add_rule(p, SPEC_DENY_WRITE, false, dir);
+}
+
+/* The cache where the workspace's settings put it. (sandboxed.c hides the one in use, wherever.) */
+static char *
+cache_dir_inside(const struct workspace *w)
+{
+	const char *dir = w->settings.cache_dir;
+	cleanup_free char *path = NULL;
+
+	if (!dir || !*dir || *dir == '~')
+		return NULL;
+	if (*dir == '/') {
+		path = canonical(dir);
+		return path_is_within(path, w->path) ? xstrdup(path_below(path, w->path)) : NULL;
+	}
+	path = path_normalise(dir);
+	return *path && path_is_normal(path) ? take_ptr(&path) : NULL;
+}
+
+static void
+add_walls(struct policy *p)
+{
+	const struct project *project = p->node->project;
+	cleanup_free char *cache = cache_dir_inside(p->w);
+
+	for (size_t i = 0; i < project->nnested; i++)
+		add_wall(p, project->nested[i]->dir);
+	add_wall(p, ".git");
+	policy_add_rule(p, SPEC_QUIET, false, ".vx");
+	if (cache && *cache && !path_is_within(cache, ".vx"))
+		policy_add_rule(p, SPEC_QUIET, false, cache);
+}
+
+/* Outputs. */
+
+static int
+add_outputs(struct policy *p, struct err *e)
+{
+	const struct globset *set = policy_outputs(p);
+
+	for (size_t i = 0; set && i < set->npos; i++) {
+		const struct glob *g = set->pos[i];
+
+		for (size_t k = 0; k < glob_nalternatives(g); k++) {
+			const char *head = glob_literal_head(g, k);
+			/* an output may itself be a link, but not lie beyond one */
+			size_t n = glob_alternative_is_literal(g, k) ? path_parent_len(head)
+								     : strlen(head);
+			cleanup_free char *dir = xmemdupz(head, n), *real = NULL;
+			int inside = policy_resolve(p->w, dir, &real);
+
+			if (inside < 0)
+				return err_set(e, ERR_IO, errno, "the output '%s'", glob_text(g));
+			if (!inside || strcmp(real, dir) != 0)
+				return refuse_link(p, "output", glob_text(g), real, e);
+		}
+		add_glob(p, SPEC_OUTPUT, g);
+	}
+	return 0;
+}
+
+/* Home. */
+
+static char *
+find_home(const struct taskdef *def)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *pw;
+
+	for (size_t i = 0; i < def->ndefine; i++)
+		if (!strcmp(def->define[i].name, "HOME"))
+			home = def->define[i].value;
+	if (!home || !*home) {
+		pw = getpwuid(geteuid());
+		home = pw ? pw->pw_dir : NULL;
+	}
+	return home && *home == '/' ? realpath(home, NULL) : NULL;
+}
+
+int
+policy_build(const struct workspace *w, const struct node *node,
+	const struct files *files attr_unused, const struct inputs *inputs, struct policy **ret,
+	struct err *e)
+{
+	struct policy *p = xcalloc(1, sizeof(*p));
+
+	p->w = w;
+	p->node = node;
+	p->derived = !node->def->sandbox;
+	p->home = find_home(node->def);
+	if (p->derived)
+		add_derived(p, inputs);
+	else if (add_config(p, e))
+		goto failed;
+	if (policy_add_node_modules(p, e))
+		goto failed;
+	add_walls(p);
+	if (add_outputs(p, e) || policy_compile(p, e))
+		goto failed;
+	*ret = p;
+	return 0;
+failed:
+	policy_free(p);
+	return -1;
+}

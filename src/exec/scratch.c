@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/scratch.h"
+#include "exec/commit.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/digest.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/fs.h"
+#include "util/path.h"
+#include <errno.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+
+static const char SCRATCH[] = "vx-scratch-";
+static const char TRASH[] = "vx-trash-";
+enum {
+	TAG_LEN = 12,
+	RANDOM_LEN = 16,
+	OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+};
+
+struct scratch_area {
+	int fd;
+	char *path;
+	char tag[TAG_LEN + 1]; /* of the workspace */
+};
+
+static void
+tag_of(const char *root_path, char ret[TAG_LEN + 1])
+{
+	struct digest d;
+	char hex[DIGEST_HEX];
+
+	digest_bytes(root_path, strlen(root_path), &d);
+	digest_hex(&d, hex);
+	memcpy(ret, hex, TAG_LEN);
+	ret[TAG_LEN] = '\0';
+}
+
+/* tmpfs as an overlay's upper: without user xattrs before 6.6, and directories could not be renamed
+ * (findings 5). */
+static bool
+kernel_is_before_6_6(void)
+{
+	struct utsname u;
+	unsigned major = 0, minor = 0;
+
+	if (uname(&u))
+		return true;
+	sscanf(u.release, "%u.%u", &major, &minor);
+	return major < 6 || (major == 6 && minor < 6);
+}
+
+/* Whether the file system can hold the upper directory of an overlay; why not otherwise. */
+static const char *
+cannot_hold_upper(int fd)
+{
+	static const char probe[] = "user.vx.probe";
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return strerror(errno);
+	switch ((unsigned long)fs.f_type) {
+	case OVERLAYFS_SUPER_MAGIC:
+		return "an overlay cannot hold another one's upper directory";
+	case TMPFS_MAGIC:
+		if (kernel_is_before_6_6())
+			return "tmpfs can hold it from kernel 6.6 on";
+		break;
+	case NFS_SUPER_MAGIC:
+	case SMB_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+	case V9FS_MAGIC:
+	case CEPH_SUPER_MAGIC:
+	case AFS_SUPER_MAGIC:
+	case FUSE_SUPER_MAGIC:
+	case MSDOS_SUPER_MAGIC:
+	case ECRYPTFS_SUPER_MAGIC:
+		return "this kind of file system cannot hold it";
+	default:
+		break;
+	}
+	/* overlayfs keeps its marks in these */
+	if (fsetxattr(fd, probe, "", 0, 0))
+		return errno == ENOTSUP ? "no user extended attributes" : strerror(errno);
+	fremovexattr(fd, probe);
+	return NULL;
+}
+
+/* Tells ext4 to spread what is made in here over the disk: else creating is slow for half a minute
+ * wherever much was just deleted (findings 5). */
+static void
+spread_on_disk(int fd)
+{
+	int flags;
+
+	if (!ioctl(fd, FS_IOC_GETFLAGS, &flags) && !(flags & FS_TOPDIR_FL)) {
+		flags |= FS_TOPDIR_FL;
+		(void)ioctl(fd, FS_IOC_SETFLAGS, &flags);
+	}
+}
+
+/* dirfd/name, made 0700 where it is missing; it must be a directory of ours that only we can use.
+ * Nothing is made with `create` false: -1 with ENOENT. */
+static int
+open_private(int dirfd, const char *name, bool create)
+{
+	cleanup_close int fd = -1;
+	struct stat st;
+
+	if (create && mkdirat(dirfd, name, 0700) && errno != EEXIST)
+		return -1;
+	fd = openat(dirfd, name, OPEN_DIR);
+	if (fd < 0 || fstat(fd, &st))
+		return -1;
+	if (st.st_uid != geteuid()) {
+		errno = EPERM;
+		return -1;
+	}
+	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700))
+		return -1;
+	return take_fd(&fd);
+}
+
+/* <root>/.vx/scratch. No link is followed below the root: the repository could have planted one. */
+static int
+open_in_root(const char *root_path, bool create)
+{
+	cleanup_close int root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int vx = -1, ignore = -1;
+
+	if (root < 0)
+		return -1;
+	if (create && mkdirat(root, ".vx", 0777) && errno != EEXIST)
+		return -1;
+	vx = openat(root, ".vx", OPEN_DIR);
+	if (vx < 0)
+		return -1;
+	if (create) {
+		ignore = openat(vx, ".gitignore", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (ignore >= 0 && fd_write_all(ignore, "*\n", 2))
+			return -1;
+	}
+	return open_private(vx, "scratch", create);
+}
+
+static int
+open_elsewhere(const char *dir, const char *name, bool create)
+{
+	cleanup_close int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : open_private(fd, name, create);
+}
+
+enum {
+	NPLACES = 4
+};
+
+/* The i-th place, in order: an open fd and its path; -1 with errno, and the path all the same. NULL
+ * in *ret_path: not given. */
+static int
+open_place(const char *root_path, unsigned i, bool create, char **ret_path)
+{
+	const char *env = getenv("VX_SCRATCH_DIR");
+	const char *const dirs[NPLACES] = {root_path, env, "/var/tmp", "/dev/shm"};
+	cleanup_free char *name = xasprintf("vx-scratch-%u", (unsigned)geteuid());
+
+	*ret_path = NULL;
+	if (i == 0) {
+		*ret_path = path_join(root_path, ".vx/scratch");
+		return open_in_root(root_path, create);
+	}
+	if (!dirs[i] || *dirs[i] != '/')
+		return -1;
+	*ret_path = path_join(dirs[i], name);
+	return open_elsewhere(dirs[i], name, create);
+}
+
+int
+scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *e)
+{
+	cleanup_strbuf struct strbuf why = STRBUF_INIT;
+	const char *env = getenv("VX_SCRATCH_DIR");
+
+	if (env && *env && *env != '/')
+		return err_set(e, ERR_USAGE, 0, "VX_SCRATCH_DIR must be an absolute path: %s", env);
+	for (unsigned i = 0; i < NPLACES; i++) {
+		cleanup_free char *path = NULL;
+		cleanup_close int fd = open_place(root_path, i, true, &path);
+		const char * not ;
+
+		if (!path)
+			continue;
+		not = fd < 0 ? strerror(errno) : cannot_hold_upper(fd);
+		if (!not ) {
+			struct scratch_area *a = xcalloc(1, sizeof(*a));
+
+			spread_on_disk(fd);
+			a->fd = take_fd(&fd);
+			a->path = take_ptr(&path);
+			tag_of(root_path, a->tag);
+			*ret = a;
+			return 0;
+		}
+		strbuf_addf(&why, "%s%s: %s", why.len ? "; " : "", path, not );
+	}
+	return err_set(e, ERR_SANDBOX, 0,
+		"no place for what sandboxed tasks write (%s): set VX_SCRATCH_DIR to a directory "
+		"on a "
+		"volume, such as ext4, xfs or btrfs",
+		why.buf);
+}
+
+const char *
+scratch_area_path(const struct scratch_area *a)
+{
+	return a->path;
+}
+
+static int
+random_name(const char *prefix, const char *tag, char *ret, size_t size)
+{
+	uint64_t r;
+
+	if (getrandom(&r, sizeof(r), 0) != sizeof(r))
+		return -1;
+	snprintf(ret, size, "%s%s-%016llx", prefix, tag, (unsigned long long)r);
+	return 0;
+}
+
+int
+scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e)
+{
+	char name[sizeof(SCRATCH) + TAG_LEN + 1 + RANDOM_LEN];
+	cleanup_close int fd = -1;
+
+	do {
+		if (random_name(SCRATCH, a->tag, name, sizeof(name)))
+			return err_set(e, ERR_IO, errno, "random bytes");
+	} while (mkdirat(a->fd, name, 0700) && errno == EEXIST);
+	fd = openat(a->fd, name, OPEN_DIR);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
+		return err_set(e, ERR_IO, errno, "a scratch directory in %s", a->path);
+	ret->path = path_join(a->path, name);
+	ret->fd = take_fd(&fd);
+	return 0;
+}
+
+void
+scratch_drop(struct scratch_area *a, struct scratch *s)
+{
+	char name[sizeof(TRASH) + TAG_LEN + 1 + RANDOM_LEN];
+
+	if (!s->path)
+		return;
+	/* One that cannot be renamed stays, unlocked: the next start removes it. */
+	if (!random_name(TRASH, a->tag, name, sizeof(name)))
+		(void)renameat(a->fd, path_base(s->path), a->fd, name);
+	fd_close(&s->fd);
+	cleanup_free_p(&s->path);
+	s->path = NULL;
+}
+
+/* Rolls forward and removes one leftover. A locked one is in use. */
+static int
+recover_one(int areafd, const char *name, int rootfd, struct err *e)
+{
+	cleanup_close int fd = openat(areafd, name, OPEN_DIR);
+	int rc = 0;
+
+	if (fd < 0) {
+		if (errno == ENOENT)
+			return 0;
+		return err_set(e, ERR_IO, errno, "left-over scratch %s", name);
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK
+			       ? 0
+			       : err_set(e, ERR_IO, errno, "left-over scratch %s", name);
+	if (commit_roll_forward(fd, rootfd, e) < 0)
+		rc = err_wrap(e, "finishing what an earlier run began");
+	if (fs_remove_tree(areafd, name) && !rc)
+		rc = err_set(e, ERR_IO, errno, "removing left-over scratch %s", name);
+	return rc;
+}
+
+static bool
+has_tag(const char *name, const char *prefix, const char *tag)
+{
+	size_t n = strlen(prefix);
+
+	return !strncmp(name, prefix, n) && !strncmp(name + n, tag, TAG_LEN) &&
+	       name[n + TAG_LEN] == '-';
+}
+
+/* `tag` NULL: those of any workspace. */
+static int
+each_name(int areafd, const char *prefix, const char *tag,
+	int (*fn)(int areafd, const char *name, int rootfd, struct err *e), int rootfd,
+	struct err *e)
+{
+	cleanup_close int fd = openat(areafd, ".", OPEN_DIR);
+	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	cleanup_strvec struct strvec found = STRVEC_INIT;
+	struct dirent *de;
+	int rc = 0;
+
+	if (!d)
+		return err_set(e, ERR_IO, errno, "the scratch directory");
+	take_fd(&fd);
+	while (errno = 0, (de = readdir(d)))
+		if (tag ? has_tag(de->d_name, prefix, tag)
+			: !strncmp(de->d_name, prefix, strlen(prefix)))
+			strvec_push(&found, de->d_name);
+	if (errno)
+		return err_set(e, ERR_IO, errno, "the scratch directory");
+	for (size_t i = 0; i < found.n; i++)
+		if (fn(areafd, found.v[i], rootfd, e))
+			rc = -1;
+	return rc;
+}
+
+static int
+remove_trash(int areafd, const char *name, int rootfd, struct err *e)
+{
+	(void)rootfd;
+	if (fs_remove_tree(areafd, name))
+		return err_set(e, ERR_IO, errno, "removing %s", name);
+	return 0;
+}
+
+void
+scratch_area_close(struct scratch_area *a)
+{
+	struct err e = ERR_INIT;
+
+	if (!a)
+		return;
+	/* What cannot be removed now is tried again by the next start. */
+	(void)each_name(a->fd, TRASH, a->tag, remove_trash, -1, &e);
+	fd_close(&a->fd);
+	free(a->path);
+	free(a);
+}
+
+int
+scratch_recover(const char *root_path, int rootfd, struct err *e)
+{
+	char tag[TAG_LEN + 1];
+	int rc = 0;
+
+	tag_of(root_path, tag);
+	for (unsigned i = 0; i < NPLACES; i++) {
+		cleanup_free char *path = NULL;
+		cleanup_close int fd = open_place(root_path, i, false, &path);
+
+		/* Not there, or not ours: nothing of ours is in it. */
+		if (fd < 0)
+			continue;
+		/* In the workspace all are its own, whatever path it had. */
+		if (each_name(fd, SCRATCH, i ? tag : NULL, recover_one, rootfd, e) ||
+			each_name(fd, TRASH, i ? tag : NULL, remove_trash, -1, e))
+			rc = err_wrap(e, "%s", path);
+	}
+	return rc;
+}

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT */
+/* Grants of a task from its definition, on a small workspace made by hand. */
+#include "exec/never.h"
+#include "exec/policy.h"
+#include "exec/rules.h"
+#include "graph/graph.h"
+#include "tests/tap.h"
+#include "util/alloc.h"
+#include "util/arena.h"
+#include "util/cleanup.h"
+#include "util/fd.h"
+#include "util/fs.h"
+#include "util/glob.h"
+#include "util/path.h"
+#include "workspace/files.h"
+#include "workspace/inputs.h"
+#include "workspace/workspace.h"
+#include <errno.h>
+#include <sys/stat.h>
+
+static char top[] = "/var/tmp/vx-test-policy-XXXXXX";
+static char *canonical_top;
+static int rootfd;
+static struct arena arena;
+static struct workspace w;
+/* packages/app holds packages/app/nested and depends on lib; util is linked but not keyed. */
+static struct project app, lib, util, nested;
+static struct taskdef app_task, lib_task;
+static struct cachedef app_cache, lib_cache;
+static struct node app_node, lib_node;
+
+static const char *paths[] = {
+	".gitignore",
+	"package.json",
+	"packages/app/link",
+	"packages/app/package.json",
+	"packages/app/src/a.ts",
+	"packages/app/src/b.md",
+	"packages/lib/README.md",
+	"packages/lib/src/l.ts",
+	"packages/util/u.ts",
+	"tsconfig.base.json",
+};
+static struct files files = {.paths = paths, .n = array_len(paths)};
+
+static struct glob *
+glob(const char *base, const char *text, unsigned flags)
+{
+	struct err e = ERR_INIT;
+	struct glob *g;
+
+	if (glob_parse(&arena, base, text, flags, &g, &e))
+		bug("%s", e.text);
+	return g;
+}
+
+/* The first of v is the directory that the others are relative to. */
+static void
+set_globs(struct globset *set, const char *const *v)
+{
+	const char *base = *v++;
+
+	*set = (struct globset){.pos = arena_array(&arena, 8, struct glob *),
+		.neg = arena_array(&arena, 8, struct glob *)};
+	for (; *v; v++) {
+		if (**v == '!')
+			set->neg[set->nneg++] = glob(base, *v + 1, 0);
+		else
+			set->pos[set->npos++] = glob(base, *v, 0);
+	}
+}
+#define GLOBS(set, ...) set_globs(set, (const char *const[]){__VA_ARGS__, NULL})
+
+static void
+set_grants(struct grant **list, size_t *n, const char *const *v)
+{
+	*list = arena_array(&arena, 8, struct grant);
+	for (*n = 0; *v; v++) {
+		struct grant *g = &(*list)[(*n)++];
+
+		g->text = *v;
+		if (**v == '/' || **v == '~')
+			g->absolute = *v;
+		else
+			g->glob = glob("packages/app", *v, GLOB_GRANT);
+	}
+}
+
+static struct sandboxdef *
+sandbox(const char *const *reads, const char *const *writes, const char *const *denies)
+{
+	static const char *const none[] = {NULL};
+	struct sandboxdef *s = arena_new(&arena, struct sandboxdef);
+
+	set_grants(&s->allow_read, &s->nallow_read, reads ? reads : none);
+	set_grants(&s->allow_write, &s->nallow_write, writes ? writes : none);
+	set_grants(&s->deny_read, &s->ndeny_read, denies ? denies : none);
+	return s;
+}
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void
+put(const char *path)
+{
+	cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
+
+	if (fs_mkdirs(rootfd, dir))
+		bug("mkdirs: %s", strerror(errno));
+	close(fs_open_beneath(rootfd, path, O_WRONLY | O_CREAT, 0644));
+}
+
+static void
+link_to(const char *target, const char *path)
+{
+	cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
+
+	if (fs_mkdirs(rootfd, dir) || symlinkat(target, rootfd, path))
+		bug("link %s: %s", path, strerror(errno));
+}
+
+static void
+add_project(struct project *p, const char *name, const char *dir, size_t index)
+{
+	p->name = name;
+	p->dir = dir;
+	p->index = index;
+	w.projects[index] = p;
+	htab_put(&w.by_dir, p->dir, p);
+	htab_put(&w.by_name, p->name, p);
+}
+
+static void
+make_workspace(void)
+{
+	static struct project *projects[4];
+	static struct project *nested_of_app[] = {&nested};
+	static struct node *deps_of_app[] = {&lib_node};
+
+	w.rootfd = rootfd;
+	w.path = canonical_top;
+	w.projects = projects;
+	w.nprojects = 4;
+	htab_init(&w.by_dir);
+	htab_init(&w.by_name);
+	add_project(&app, "app", "packages/app", 0);
+	add_project(&lib, "lib", "packages/lib", 1);
+	add_project(&util, "util", "packages/util", 2);
+	add_project(&nested, "nested", "packages/app/nested", 3);
+	app.nested = nested_of_app;
+	app.nnested = 1;
+	app_task = (struct taskdef){.name = "build", .command = "true"};
+	lib_task = (struct taskdef){.name = "build", .command = "true", .cache = &lib_cache};
+	GLOBS(&app_cache.files, "packages/app", "src/**");
+	GLOBS(&app_cache.workspace_files, "", "tsconfig.base.json");
+	GLOBS(&app_cache.outputs, "packages/app", "dist/**", "!dist/tmp/**");
+	GLOBS(&lib_cache.files, "packages/lib", "src/**");
+	GLOBS(&lib_cache.workspace_files, "");
+	GLOBS(&lib_cache.outputs, "packages/lib", "dist/**");
+	app_node = (struct node){.id = "app#build",
+		.project = &app,
+		.def = &app_task,
+		.deps = deps_of_app,
+		.ndeps = 1};
+	lib_node = (struct node){.id = "lib#build", .project = &lib, .def = &lib_task};
+	for (size_t i = 0; i < array_len(paths); i++)
+		if (strcmp(paths[i], "packages/app/link") != 0)
+			put(paths[i]);
+	put("packages/app/nested/n.ts");
+	put("packages/app/.env"); /* ignored by git: not among the files */
+	put("packages/app/dist/old");
+	put("packages/lib/dist/l.js");
+	put(".git/config");
+	link_to("src/a.ts", "packages/app/link");
+	link_to("../../lib", "packages/app/node_modules/lib");
+	link_to("../../../util", "packages/app/node_modules/@scope/util");
+	link_to("../packages/app", "node_modules/app");
+	link_to("/usr/share", "node_modules/outside");
+	link_to("../lib/out", "packages/app/leaves");
+	link_to("/tmp/x", "packages/app/far");
+	link_to("real/out", "packages/app/stays");
+}
+
+static struct policy *
+build(const struct inputs *inputs, struct err *e)
+{
+	static const struct inputs none;
+	struct policy *p = NULL;
+
+	if (policy_build(&w, &app_node, &files, inputs ? inputs : &none, &p, e))
+		return NULL;
+	return p;
+}
+
+static bool
+reads(const struct policy *p, const char *path)
+{
+	return rules_may_read(p->compiled, path);
+}
+
+static bool
+writes(const struct policy *p, const char *path)
+{
+	return policy_judge_write(p, path) == WRITE_GRANTED;
+}
+
+static bool
+has_rule(const struct policy *p, enum spec_rule_kind kind, bool is_glob, const char *path)
+{
+	for (size_t i = 0; i < p->nrules; i++)
+		if (p->rules[i].kind == kind && p->rules[i].is_glob == is_glob &&
+			!strcmp(p->rules[i].path, path))
+			return true;
+	return false;
+}
+
+/* C13: any order. */
+static void
+test_order(void)
+{
+	static const struct spec_rule lines[] = {
+		{SPEC_READ, false, (char *)(uintptr_t) ""},
+		{SPEC_DENY_READ, false, (char *)(uintptr_t) "d"},
+		{SPEC_READ, false, (char *)(uintptr_t) "d/e"},
+		{SPEC_DENY_READ, false, (char *)(uintptr_t) "d/no"},
+	};
+	static const int orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 0, 2}, {2, 0, 3, 1}};
+
+	for (size_t i = 0; i < array_len(orders); i++) {
+		struct spec_rule v[4];
+		struct rules *r;
+		struct err e = ERR_INIT;
+
+		for (size_t k = 0; k < 4; k++)
+			v[k] = lines[orders[i][k]];
+		if (rules_new(v, 4, &r, &e))
+			bug("%s", e.text);
+		ok(rules_may_read(r, "d/e/ok") && !rules_may_read(r, "d/ok") &&
+				!rules_may_read(r, "d/no") && rules_may_read(r, "x") &&
+				rules_may_read(r, "de"),
+			"the longest literal path wins, in order %zu", i);
+		rules_free(r);
+	}
+}
+
+static void
+test_rules(void)
+{
+	struct spec_rule v[] = {
+		{SPEC_READ, true, xstrdup("src/**/*.ts")},
+		{SPEC_DENY_READ, true, xstrdup("src/*.ts")},
+		{SPEC_WRITE, false, xstrdup("src/gen")},
+		{SPEC_QUIET, false, xstrdup("src/gen/q")},
+	};
+	struct rules *r;
+	struct err e = ERR_INIT;
+
+	ok(!rules_new(v, array_len(v), &r, &e), "globs");
+	ok(!rules_may_read(r, "src/a.ts"), "at equal length a deny wins");
+	ok(rules_may_read(r, "src/x/a.ts") && !rules_may_read(r, "src/x/a.md"), "else the glob");
+	ok(rules_may_read(r, "src/gen/any"), "what may be written may be read");
+	ok(!rules_may_read(r, "src/gen/q/x") && !rules_may_write(r, "src/gen/q/x"),
+		"what is quiet outranks all");
+	ok(rules_may_write_below(r, "src") && !rules_may_write_below(r, "lib"), "what lies below");
+	rules_free(r);
+	for (size_t i = 0; i < array_len(v); i++)
+		free(v[i].path);
+}
+
+static void
+test_never_names(void)
+{
+	ok_int((long long)never_prefix("a/.NPMRC", 0), 8, "in any case");
+	ok_int((long long)never_prefix("a/.github/b/.npmrc", 0), 9, "the first");
+	ok_int((long long)never_prefix("a/.github/b/.npmrc", 9), 18, "then the next");
+	ok_int((long long)never_prefix("vx.config.mjs", 0), 13, "every config");
+	ok_int((long long)never_prefix("a/.cargo/config.toml", 0), 20, "below a parent");
+	ok_int((long long)never_prefix("a/config.toml", 0), 0, "only there");
+	ok_int((long long)never_prefix("a/.git/modules/x/hooks/y", 0), 22, "in any git directory");
+	ok_int((long long)never_prefix("a/.git/refs/heads/config", 0), 0,
+		"but not a branch's name");
+	ok_int((long long)never_prefix("a/.npmrcs", 0), 0, "whole names");
+}
+
+static void
+test_explicit(void)
+{
+	struct err e = ERR_INIT;
+	struct policy *p;
+	cleanup_free char *inside = xasprintf("%s/packages/util", canonical_top);
+
+	app_task.cache = NULL;
+	app_task.sandbox = sandbox(NULL, NULL, NULL);
+	p = build(NULL, &e);
+	ok(p && !reads(p, "packages/app/src/a.ts") && !writes(p, "packages/app/x"),
+		"{} reads nothing of its own project (%s)", e.text);
+	ok(reads(p, "packages/app/node_modules/x") && reads(p, "node_modules/x"),
+		"but node_modules");
+	ok(reads(p, "packages/lib/x") && reads(p, "packages/util/x"),
+		"without a cache every linked package");
+	ok(!reads(p, "packages/app/x"), "a link to the project itself opens nothing");
+	policy_free(p);
+
+	app_task.sandbox = sandbox(LIST(".", "../../tsconfig.base.json", inside, "/opt/tool"),
+		LIST("dist/", "gen/*.{c,h}"), LIST("src/b.md"));
+	p = build(NULL, &e);
+	ok(p != NULL, "grants (%s)", e.text);
+	ok(reads(p, "packages/app/src/a.ts") && !reads(p, "packages/app/src/b.md"),
+		"a deny inside of a grant");
+	ok(!reads(p, "packages/app/nested/n.ts"), "a nested project is a wall");
+	ok(reads(p, "tsconfig.base.json") && reads(p, "packages/util/u.ts"),
+		"outside of the project, and by an absolute path");
+	ok(has_rule(p, SPEC_READ, false, "/opt/tool"), "outside of the workspace");
+	ok(has_rule(p, SPEC_WRITE, true, "packages/app/gen/*.c") &&
+			has_rule(p, SPEC_WRITE, true, "packages/app/gen/*.h"),
+		"braces are two rules");
+	ok(writes(p, "packages/app/dist/x") && writes(p, "packages/app/gen/x.h") &&
+			!writes(p, "packages/app/gen/x.o"),
+		"writes");
+	ok(policy_may_make_dir(p, "packages/app/gen") && !policy_may_make_dir(p, "packages/app/x"),
+		"a missing ancestor of a granted name");
+	policy_free(p);
+
+	app_task.sandbox = sandbox(LIST("../.."), LIST("../.."), NULL);
+	p = build(NULL, &e);
+	ok(p && !reads(p, ".git/config") && !writes(p, ".git/config") && !writes(p, ".vx/x") &&
+			!reads(p, ".vx/x") && reads(p, "package.json"),
+		"the whole workspace is not .git and not .vx");
+	policy_free(p);
+
+	app_task.sandbox = sandbox(LIST("../..", "../../.git"), LIST("nested/out"), NULL);
+	p = build(NULL, &e);
+	ok(p && reads(p, ".git/config") && !writes(p, ".git/config"), "unless named");
+	ok(p && writes(p, "packages/app/nested/out/x") && !writes(p, "packages/app/nested/x") &&
+			!reads(p, "packages/app/nested/n.ts"),
+		"or something inside is");
+	policy_free(p);
+
+	app_task.sandbox = sandbox(LIST("**"), NULL, NULL);
+	p = build(NULL, &e);
+	ok(p && has_rule(p, SPEC_READ, false, "packages/app") &&
+			!reads(p, "packages/app/nested/n.ts"),
+		"'**' is the directory, walls and all");
+	policy_free(p);
+}
+
+static void
+test_home(void)
+{
+	struct err e = ERR_INIT;
+	struct policy *p;
+	struct define define = {"HOME", canonical_top};
+
+	app_task.define = &define;
+	app_task.ndefine = 1;
+	app_task.sandbox = sandbox(LIST("~/packages/lib/src"), NULL, NULL);
+	p = build(NULL, &e);
+	ok(p && p->home && !strcmp(p->home, canonical_top), "the task's own home");
+	ok(p && has_rule(p, SPEC_READ, false, "packages/lib/src"), "and what '~' means");
+	policy_free(p);
+	app_task.define = NULL;
+	app_task.ndefine = 0;
+}
+
+static void
+test_links(void)
+{
+	struct err e = ERR_INIT, e2 = ERR_INIT;
+	struct policy *p;
+
+	app_task.sandbox = sandbox(NULL, LIST("leaves"), NULL);
+	ok(!build(NULL, &e), "a write grant that a link leads out of the project");
+	ok_err(&e, "'leaves' leads through a link to <workspace>/packages/lib/out",
+		"is refused, with where it lands");
+	app_task.sandbox = sandbox(NULL, LIST("far/**"), NULL);
+	ok(!build(NULL, &e2), "and out of the workspace");
+	ok_err(&e2, "'far/**' leads through a link to /tmp/x", "too");
+	app_task.sandbox = sandbox(NULL, LIST("stays/*.o"), NULL);
+	e = (struct err)ERR_INIT;
+	p = build(NULL, &e);
+	ok(p && writes(p, "packages/app/stays/a.o") && writes(p, "packages/app/real/out/a.o"),
+		"one that stays holds for both paths (%s)", e.text);
+	policy_free(p);
+}
+
+static void
+test_keyed_links(void)
+{
+	struct err e = ERR_INIT;
+	struct policy *p;
+	char *text;
+
+	app_task.cache = &app_cache;
+	app_task.sandbox = sandbox(LIST("src"), LIST("dist"), NULL);
+	p = build(NULL, &e);
+	ok(p && reads(p, "packages/lib/README.md"), "a package whose task is folded in (%s)",
+		e.text);
+	ok(!reads(p, "packages/util/u.ts"), "one that is not is withheld");
+	ok(policy_read_is_finding(p, "packages/util/u.ts"), "and a read of it a finding");
+	ok(policy_read_is_finding(p, "packages/app/README") &&
+			!policy_read_is_finding(p, "packages/other/x"),
+		"as in the project; elsewhere it is the wall");
+	text = policy_grant_text(p, false, "packages/util/u[1].ts");
+	ok_str(text, "allow.read: ['../util/u\\[1\\].ts']", "a grant as the config spells it");
+	free(text);
+	text = policy_grant_text(p, true, "packages/app");
+	ok_str(text, "allow.write: ['.']", "of the project itself");
+	free(text);
+	ok(has_rule(p, SPEC_OUTPUT, false, "packages/app/dist"), "its outputs are hidden");
+	ok(policy_is_output(p, "packages/app/dist/x") &&
+			!policy_is_output(p, "packages/app/dist/tmp/x") &&
+			!policy_is_output(p, "packages/app/src/x"),
+		"what is an output");
+	policy_free(p);
+}
+
+static void
+test_derived(void)
+{
+	static const char *const in[] = {
+		"packages/app/link", "packages/app/src/a.ts", "tsconfig.base.json"};
+	struct inputs inputs = {.paths = (const char **)(uintptr_t)in, .n = array_len(in)};
+	cleanup_strvec struct strvec unkeyed = STRVEC_INIT;
+	struct err e = ERR_INIT;
+	struct policy *p;
+
+	app_task.sandbox = NULL;
+	app_task.cache = &app_cache;
+	p = build(&inputs, &e);
+	ok(p && p->derived, "derived (%s)", e.text);
+	ok(reads(p, "packages/app/src/a.ts") && reads(p, "tsconfig.base.json") &&
+			reads(p, "packages/app/package.json"),
+		"reads its inputs and its manifest");
+	ok(!reads(p, "packages/app/src/b.md") && !reads(p, "packages/app/.env") &&
+			!reads(p, "packages/app/vx.config.json") && !reads(p, "package.json"),
+		"nothing else");
+	ok(reads(p, "packages/lib/dist/l.js"), "the outputs of what is folded in");
+	ok(writes(p, "packages/app/dist/x") && writes(p, "packages/app/dist/tmp/x") &&
+			!writes(p, "packages/app/x"),
+		"writes its outputs, those of '!' too");
+	ok_int(policy_judge_write(p, "packages/app/node_modules/.cache/x"), WRITE_IGNORED,
+		"tool caches are ignored");
+	ok_int(policy_judge_write(p, "packages/app/dist/.npmrc"), WRITE_NEVER, "some names never");
+	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 1,
+		"what is readable without being in the key");
+	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/lib/README.md", "is in a linked package");
+	policy_free(p);
+
+	app_task.cache = NULL;
+	p = build(&inputs, &e);
+	ok(p && writes(p, "packages/app/x") && !writes(p, "packages/app/nested/x") &&
+			!writes(p, "packages/lib/x"),
+		"without a cache: its project, but no nested one");
+	policy_free(p);
+}
+
+static void
+test_unkeyed(void)
+{
+	static const char *const in[] = {"packages/app/src/a.ts", "packages/app/src/b.md"};
+	struct inputs inputs = {.paths = (const char **)(uintptr_t)in, .n = array_len(in)};
+	cleanup_strvec struct strvec unkeyed = STRVEC_INIT;
+	struct err e = ERR_INIT;
+	struct policy *p;
+
+	app_task.cache = &app_cache;
+	app_task.sandbox = sandbox(LIST("src", "../lib/src", "../lib/dist"), LIST("dist"), NULL);
+	app_node.deps[0] = &lib_node;
+	unlinkat(rootfd, "packages/app/node_modules/lib", 0);
+	p = build(&inputs, &e);
+	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 0,
+		"own inputs, and inputs and outputs of what is folded in, are covered");
+	policy_free(p);
+
+	app_task.sandbox = sandbox(LIST("."), LIST("dist"), NULL);
+	p = build(&inputs, &e);
+	ok_int(policy_unkeyed(p, &files, &inputs, 1, &unkeyed, &e), 1,
+		"a wide grant is not, bounded");
+	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/app/.env", "an ignored file is named");
+	policy_free(p);
+
+	link_to("../../util/u.ts", "packages/app/src/l.ts");
+	inputs.paths = (const char *[]){"packages/app/src/l.ts"};
+	inputs.n = 1;
+	app_task.sandbox = sandbox(LIST("src/l.ts"), NULL, NULL);
+	strvec_release(&unkeyed);
+	p = build(&inputs, &e);
+	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 1, "an input that is a link");
+	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/util/u.ts",
+		"has its text in the key, not what it leads to");
+	policy_free(p);
+}
+
+int
+main(void)
+{
+	if (!mkdtemp(top))
+		bug("mkdtemp: %s", strerror(errno));
+	canonical_top = realpath(top, NULL);
+	rootfd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	arena_init(&arena);
+	make_workspace();
+	test_order();
+	test_rules();
+	test_never_names();
+	test_explicit();
+	test_home();
+	test_links();
+	test_keyed_links();
+	test_derived();
+	test_unkeyed();
+	htab_release(&w.by_dir);
+	htab_release(&w.by_name);
+	arena_release(&arena);
+	free(canonical_top);
+	close(rootfd);
+	fs_remove_tree(AT_FDCWD, top);
+	return tap_done();
+}
