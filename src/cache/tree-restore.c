@@ -3,16 +3,16 @@
  * Restoring, in four steps:
  *
  *	load	the tree's nodes, every line checked: what is wanted
- *	stage	what has to be made is made in a scratch directory; each blob is checked on the way
+ *	stage	what has to be made is made in the run's stage; each blob is checked on the way
  *	move	the staged pieces are renamed into place: a file over a file, a missing directory with all
  *		that is in it; a directory that exists is never replaced
  *	settle	what else the globs select is removed, modes are set
  *
- * Until the third step the workspace is untouched, so a missing or damaged blob costs nothing. The
- * scratch is <root>/.vx/vx-scratch-…, locked like a task's: one that a killed vx left is removed by
- * the next start. Where the target is on another mount the piece is staged beside it.
+ * Until the third step the workspace is untouched, so a missing or damaged blob costs nothing. Where
+ * the target is on another mount the piece is staged beside it.
  */
 #include "cache/access.h"
+#include "cache/stage.h"
 #include "cache/store.h"
 #include "cache/tree-want.h"
 #include "cache/tree.h"
@@ -21,14 +21,11 @@
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/fs.h"
-#include "util/log.h"
 #include "util/path.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/file.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* What is made and moved as one: wants[first .. first + n) */
@@ -52,10 +49,7 @@ struct restore {
 	struct outputs roots; /* links on the way */
 	struct piece *pieces;
 	size_t npieces, pieces_cap;
-	int vxfd;
-	int stage;
-	char stage_name[48];
-	uint64_t stage_mnt;
+	struct stage *stage;
 	mode_t dir_mode; /* 0777 less umask */
 	struct access_fixes fixes;
 	struct err *e;
@@ -126,7 +120,6 @@ add_piece(struct restore *r, size_t first)
 	GROW(r->pieces, r->npieces + 1, r->pieces_cap);
 	p = &r->pieces[r->npieces];
 	*p = (struct piece){.first = first, .n = 1, .stage = -1};
-	snprintf(p->name, sizeof(p->name), "%zu", r->npieces);
 	r->npieces++;
 	return p;
 }
@@ -177,45 +170,6 @@ find_pieces(struct restore *r)
 
 /* Staging. */
 
-static uint64_t
-mount_id(int fd)
-{
-	struct statx sx;
-
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) || !(sx.stx_mask & STATX_MNT_ID))
-		return 0;
-	return sx.stx_mnt_id;
-}
-
-static int
-make_named(int dir, const char *prefix, char *ret, size_t size)
-{
-	int rc;
-
-	do {
-		uint64_t x;
-
-		if (getrandom(&x, sizeof(x), 0) != sizeof(x))
-			return -1;
-		snprintf(ret, size, "%s%016llx", prefix, (unsigned long long)x);
-		rc = mkdirat(dir, ret, 0700);
-	} while (rc && errno == EEXIST);
-	return rc;
-}
-
-static int
-open_stage(struct restore *r)
-{
-	r->vxfd = fs_open_mkdirs(r->rootfd, ".vx");
-	if (r->vxfd < 0 || make_named(r->vxfd, "vx-scratch-", r->stage_name, sizeof(r->stage_name)))
-		return err_set(r->e, ERR_IO, errno, "make a scratch directory in .vx");
-	r->stage = openat(r->vxfd, r->stage_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (r->stage < 0 || flock(r->stage, LOCK_EX | LOCK_NB))
-		return err_set(r->e, ERR_IO, errno, ".vx/%s", r->stage_name);
-	r->stage_mnt = mount_id(r->stage);
-	return 0;
-}
-
 /* The directory that the piece goes to: *ret_dir its real path, *ret_base the name in it. */
 static int
 open_parent(struct restore *r, const struct piece *p, char **ret_dir, const char **ret_base,
@@ -236,11 +190,14 @@ choose_stage(struct restore *r, struct piece *p)
 	const char *base;
 	cleanup_close int parent = open_parent(r, p, &dir, &base, &buf);
 
-	p->stage = r->stage;
+	p->stage = stage_open(r->stage, r->e);
+	if (p->stage < 0)
+		return -1;
+	stage_name(r->stage, p->name, sizeof(p->name));
 	/* A directory that a dangling link on the way names is made later. */
 	if (parent < 0 && errno != ENOENT)
 		return fail_at(r, r->wants[p->first].out.path, errno, "");
-	if (parent < 0 || mount_id(parent) == r->stage_mnt)
+	if (parent < 0 || stage_mount_of(parent) == stage_mount(r->stage))
 		return 0;
 	p->stage = take_fd(&parent);
 	p->owns_stage = true;
@@ -375,10 +332,6 @@ stage_all(struct restore *r)
 {
 	int rc = 1;
 
-	if (!r->npieces)
-		return 1;
-	if (open_stage(r))
-		return -1;
 	for (size_t i = 0; i < r->npieces && rc > 0; i++)
 		rc = stage_piece(r, &r->pieces[i]);
 	return rc;
@@ -546,9 +499,9 @@ settle(struct restore *r, struct outputs *ret)
 	return 0;
 }
 
-/* What was staged and not moved, and what was moved out. */
+/* What was staged beside its target and not moved, and what was moved out. The rest is the stage's. */
 static void
-drop_stage(struct restore *r)
+drop_own_stages(struct restore *r)
 {
 	for (size_t i = 0; i < r->npieces; i++) {
 		struct piece *p = &r->pieces[i];
@@ -559,10 +512,6 @@ drop_stage(struct restore *r)
 			fs_remove_tree(p->stage, p->name);
 		fd_close(&p->stage);
 	}
-	if (r->stage_name[0] && fs_remove_tree(r->vxfd, r->stage_name))
-		log_debug("cache", ".vx/%s: %s", r->stage_name, strerror(errno));
-	fd_close(&r->stage);
-	fd_close(&r->vxfd);
 }
 
 static void
@@ -591,8 +540,9 @@ run(struct restore *r, const struct digest *root, struct outputs *ret)
 }
 
 int
-tree_restore(struct store *s, const struct digest *root, int rootfd, const struct globset *set,
-	const char *const *nested, size_t nnested, struct outputs *ret, struct err *e)
+tree_restore(struct store *s, struct stage *stage, const struct digest *root, int rootfd,
+	const struct globset *set, const char *const *nested, size_t nnested, struct outputs *ret,
+	struct err *e)
 {
 	mode_t mask = umask(0);
 	struct restore r = {
@@ -601,8 +551,7 @@ tree_restore(struct store *s, const struct digest *root, int rootfd, const struc
 		.set = set,
 		.nested = nested,
 		.nnested = nnested,
-		.vxfd = -1,
-		.stage = -1,
+		.stage = stage,
 		.dir_mode = 0777 & ~mask,
 		.e = e,
 	};
@@ -610,7 +559,7 @@ tree_restore(struct store *s, const struct digest *root, int rootfd, const struc
 
 	umask(mask);
 	rc = run(&r, root, ret);
-	drop_stage(&r);
+	drop_own_stages(&r);
 	if (access_restore(&r.fixes, rootfd) && rc >= 0)
 		rc = err_set(e, ERR_IO, errno, "give directories their modes back");
 	release(&r);

@@ -11,6 +11,7 @@
 #include "cache/outputs.h"
 #include "util/digest.h"
 
+struct stage;
 struct store;
 
 /* Stores the content of `o`, read below `fromfd` (the workspace, or a task's scratch) at the same
@@ -23,7 +24,8 @@ int tree_save(struct store *s, int fromfd, const struct outputs *o, struct diges
  * and links as stored, then everything else that `set` selects is removed (create first, delete
  * after). 1 done, and *ret (may be NULL) is what is on disk now; 0 a blob is gone or damaged: the
  * workspace is as it was; -1. */
-int tree_restore(struct store *s, const struct digest *root, int rootfd, const struct globset *set,
-	const char *const *nested, size_t nnested, struct outputs *ret, struct err *e);
+int tree_restore(struct store *s, struct stage *stage, const struct digest *root, int rootfd,
+	const struct globset *set, const char *const *nested, size_t nnested, struct outputs *ret,
+	struct err *e);
 
 #endif

@@ -39,7 +39,8 @@ put_in_place(struct sched *s, struct task *t, struct err *e)
 	int r = 1;
 
 	if (t->entry.has_tree)
-		r = tree_restore(s->o->store, &t->entry.tree, root, set, nested, n, &now, e);
+		r = tree_restore(
+			s->o->store, s->stage, &t->entry.tree, root, set, nested, n, &now, e);
 	else if (outputs_clean(root, set, nested, n, NULL, e) ||
 		 outputs_scan(root, set, nested, n, &now, e))
 		r = -1;

@@ -19,6 +19,7 @@
 struct policy;
 struct project;
 struct scratch_area;
+struct stage;
 
 /* A command that runs. */
 struct job {
@@ -46,6 +47,7 @@ struct sched {
 	struct loop_fd guard;
 	struct executor *direct, *sandboxed;
 	struct scratch_area *area;
+	struct stage *stage; /* for restores */
 	char *sh;
 	struct task **ended; /* ends whose dependants have not been told yet */
 	size_t nended, ended_cap;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "cache/stage.h"
 #include "exec/scratch.h"
 #include "run/sched-private.h"
 #include "util/alloc.h"
@@ -412,6 +413,7 @@ sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e
 	loop_on_idle(o->loop, on_idle, &s);
 	if (o->guard_pidfd >= 0)
 		loop_add_fd(o->loop, &s.guard);
+	s.stage = stage_new(o->plan->w->rootfd);
 	classify(&s);
 	seed(&s);
 	r = loop_run(o->loop, e);
@@ -434,6 +436,7 @@ sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e
 		s.sandboxed->free(s.sandboxed);
 	if (s.area)
 		scratch_area_close(s.area);
+	stage_free(s.stage);
 	ready_release(&s.ready);
 	free(s.restores);
 	free(s.ended);

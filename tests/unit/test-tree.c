@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "cache/stage.h"
 #include "cache/store.h"
 #include "cache/tree.h"
 #include "tests/unit/globs.h"
@@ -59,8 +60,10 @@ restore(const struct globset *set, const struct digest *d)
 {
 	struct outputs o = {0};
 	struct err e = ERR_INIT;
-	int r = tree_restore(store, d, ws_fd, set, NULL, 0, &o, &e);
+	struct stage *stage = stage_new(ws_fd);
+	int r = tree_restore(store, stage, d, ws_fd, set, NULL, 0, &o, &e);
 
+	stage_free(stage);
 	if (r < 0)
 		diag("%s", e.text);
 	outputs_release(&o);
