@@ -157,8 +157,7 @@ parse(struct run_options *o, int argc, char *const *argv, struct err *e)
 	if (help)
 		return 1;
 	if (!o->words.n)
-		return err_set(
-			e, ERR_USAGE, 0, "vx run needs a task: vx run build, vx run app#test");
+		return err_set(e, ERR_USAGE, 0, "which task? vx run build, vx run app#test");
 	if (o->force && o->no_cache)
 		return err_set(e, ERR_USAGE, 0, "--force and --no-cache contradict each other");
 	if (o->sandbox == SANDBOX_OFF && run_env_is_true("CI") &&

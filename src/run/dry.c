@@ -54,7 +54,8 @@ dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_
 		if (def->description)
 			strbuf_addf(out, "    %s\n", def->description);
 	}
-	strbuf_addf(out, "%zu tasks: %zu hits, %zu misses, %zu without cache\n",
-		hits + misses + uncached, hits, misses, uncached);
+	strbuf_addf(out, "%zu task%s: %zu to be hits, %zu to miss, %zu without cache\n",
+		hits + misses + uncached, hits + misses + uncached == 1 ? "" : "s", hits, misses,
+		uncached);
 	return 0;
 }

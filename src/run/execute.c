@@ -10,10 +10,15 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/fs.h"
+#include "util/log.h"
 #include "util/strvec.h"
 #include "workspace/workspace.h"
 #include <errno.h>
 #include <unistd.h>
+
+enum {
+	WALLED_SHOWN = 3
+};
 
 static void
 on_output(void *ctx, enum exec_stream stream, const char *p, size_t n)
@@ -59,6 +64,31 @@ read_result(struct task *t, const struct exec_result *r)
 		t->exit_code = 1;
 }
 
+/*
+ * A failed command seldom says that the file it misses was hidden from it. Being stopped at the wall
+ * outside the project is normal and no finding, so it is said only here (spec/sandbox.md §17).
+ */
+static void
+note_walled_reads(struct job *j, const struct exec_result *r)
+{
+	cleanup_strbuf struct strbuf list = STRBUF_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->ndenials; i++) {
+		const struct exec_denial *d = &r->denials[i];
+
+		if (d->class != DENIAL_WALLED || n++ >= WALLED_SHOWN)
+			continue;
+		strbuf_adds(&list, list.len ? ", " : "");
+		strbuf_add_sanitised(&list, d->path, strlen(d->path));
+	}
+	if (n)
+		settle_note(j,
+			"hidden from it, outside its project: %s%s (allow.read shows what it "
+			"names)",
+			list.buf, n > WALLED_SHOWN ? ", …" : "");
+}
+
 static void
 on_done(void *ctx, struct exec_result *r)
 {
@@ -85,6 +115,8 @@ on_done(void *ctx, struct exec_result *r)
 			EXEC_DRAIN_MS);
 	for (size_t i = 0; i < r->notes.n; i++)
 		strvec_push(&j->notes, r->notes.v[i]);
+	if (t->status == TASK_FAILED && !r->nfindings)
+		note_walled_reads(j, r);
 	save = t->status == TASK_SUCCESS && sched_will_save(s, t) && !t->tainted;
 	/* Stopped by vx: nothing of it reaches the workspace (r->commit is dropped below). */
 	if (!aborted && r->outcome == EXEC_EXITED && settle_result(s, j, r, save, &e)) {
@@ -99,6 +131,7 @@ on_done(void *ctx, struct exec_result *r)
 	}
 	commit_free(r->commit);
 	r->commit = NULL;
+	log_debug("phase", "%s scratch dropped", t->node->id);
 	if (!t->node->def->cache)
 		s->files_stale = true;
 	sched_report_end(s, t, j, &j->output, r);
@@ -164,6 +197,17 @@ check_key(struct sched *s, struct job *j, struct err *e)
 	return 0;
 }
 
+/* Most likely a slip: then no edit would ever make the task run again. */
+static void
+note_empty_inputs(struct job *j)
+{
+	const struct cachedef *cache = j->task->node->def->cache;
+
+	if (cache && cache->files.npos && !j->task->inputs.n)
+		settle_note(j, "cache.inputs matched no files (%s%s)",
+			glob_text(cache->files.pos[0]), cache->files.npos > 1 ? ", …" : "");
+}
+
 static int
 start_job(struct sched *s, struct job *j, struct err *e)
 {
@@ -177,6 +221,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 
 	if (check_key(s, j, e))
 		return -1;
+	note_empty_inputs(j);
 	j->executor = executor_for(s, t, e);
 	if (!j->executor)
 		return -1;

@@ -110,6 +110,7 @@ hit_try(struct sched *s, struct task *t)
 	struct err e = ERR_INIT;
 	int current;
 
+	t->looked_up = true;
 	if (!sched_wants_cache(s, t) || !s->o->read_cache || t->tainted)
 		return false;
 	if (plan_look_up(s->plan, t, s->o->index, least_making(s), &e)) {

@@ -188,7 +188,8 @@ plan_key(struct plan *p, struct task *t, struct err *e)
 	if (node_is_group(t->node))
 		key_group(up, nup, &t->key);
 	else if (command_key(p, t, up, nup, &t->key, e))
-		r = err_wrap(e, "task %s", t->node->id);
+		/* An error in a config names the place, which says more. */
+		r = e->kind == ERR_CONFIG ? -1 : err_wrap(e, "task %s", t->node->id);
 	free(buf);
 	t->has_key = !r;
 	return r;

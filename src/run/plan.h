@@ -56,6 +56,7 @@ struct task {
 	bool tainted;
 
 	bool sandboxed; /* to be executed in a sandbox */
+	bool looked_up; /* the index was asked */
 	bool found;     /* the index has an entry that this run accepts */
 	struct entry entry;
 

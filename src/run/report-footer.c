@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/report-private.h"
 
+enum {
+	FAILED_SHOWN = 10
+};
+
 struct counts {
 	size_t total, ok, failed, skipped, aborted, not_run, current, restored, miss, none;
 	uint64_t max, min, sum;
@@ -70,6 +74,28 @@ add_meter(
 	strbuf_addch(out, ' ');
 }
 
+/* By name, whatever else was printed of them. */
+static void
+add_failed(const struct report *r, struct strbuf *out, const struct plan *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->g->n; i++) {
+		const struct task *t = &p->tasks[i];
+
+		if (t->status != TASK_FAILED)
+			continue;
+		if (!n++)
+			report_add_coloured(r, out, DIM, "failed  ");
+		if (n <= FAILED_SHOWN)
+			strbuf_addf(out, " %s", t->node->id);
+	}
+	if (n > FAILED_SHOWN)
+		strbuf_addf(out, " and %zu more", n - FAILED_SHOWN);
+	if (n)
+		strbuf_addch(out, '\n');
+}
+
 void
 report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stopped_by)
 {
@@ -80,7 +106,7 @@ report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stop
 	bool first = true;
 
 	r->live = NULL;
-	strbuf_add(&out, r->replays.buf, r->replays.len);
+	strbuf_add(&out, r->replays.buf, r->last_is_framed ? r->replay_last : r->replays.len);
 	strbuf_addf(&head, "─ vx %s", PACKAGE_VERSION);
 	report_add_rule(&head, strlen(head.buf) - 2);
 	report_add_coloured(r, &out, DIM, head.buf);
@@ -94,6 +120,7 @@ report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stop
 	add_part(&out, c.aborted, "aborted", &first);
 	add_part(&out, c.not_run, "not run", &first);
 	strbuf_addch(&out, '\n');
+	add_failed(r, &out, p);
 	first = true;
 	add_meter(r, &out, "cache    ", cached, c.total);
 	add_part(&out, c.current, "up to date", &first);

@@ -5,7 +5,9 @@
 
 enum {
 	BAR_WIDTH = 24,
-	RULE_WIDTH = 60
+	RULE_WIDTH = 60,
+	STATUS_WIDTH = 14, /* "restored-local" */
+	CACHE_WIDTH = 8,   /* "no-cache" */
 };
 
 static const char *const colour_codes[] = {"0", "1", "2", "31", "32", "33", "36"};
@@ -336,6 +338,8 @@ report_add_line(const struct report *r, struct strbuf *out, const struct report_
 {
 	const struct task *t = end->task;
 	cleanup_strbuf struct strbuf outcome = STRBUF_INIT, left = STRBUF_INIT;
+	cleanup_strbuf struct strbuf status = STRBUF_INIT, word = STRBUF_INIT;
+	bool executed = t->status != TASK_SKIPPED && t->status != TASK_ABORTED;
 	static const char *const words[] = {"no-cache", "miss", "fresh", "local"};
 	const char *glyph = "⏺";
 	char time[32];
@@ -363,11 +367,10 @@ report_add_line(const struct report *r, struct strbuf *out, const struct report_
 	report_add_outcome(&outcome, t, end->result);
 	strbuf_addf(&left, "%s %7s  ", glyph, time);
 	report_add_coloured(r, out, outcome_colour(t), left.buf);
-	report_add_coloured(r, out, outcome_colour(t), outcome.buf);
-	if (t->status == TASK_SUCCESS || t->status == TASK_HIT || t->status == TASK_FAILED) {
-		strbuf_adds(out, "  ");
-		report_add_coloured(r, out, DIM, words[t->cache]);
-	}
-	strbuf_addf(out, "  %s\n", t->node->id);
+	strbuf_addf(&status, "%-*s  ", STATUS_WIDTH, outcome.buf);
+	report_add_coloured(r, out, outcome_colour(t), status.buf);
+	strbuf_addf(&word, "%-*s  ", CACHE_WIDTH, executed ? words[t->cache] : "");
+	report_add_coloured(r, out, DIM, word.buf);
+	strbuf_addf(out, "%s\n", t->node->id);
 	report_add_notes(r, out, end);
 }

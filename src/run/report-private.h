@@ -36,7 +36,11 @@ struct report {
 	const struct task *live; /* the one task that streams between frame open and close */
 	bool live_mid_line;
 	struct escape_state strip[3];
+	struct strbuf pending; /* permanent text that waits for the next redraw */
 	struct strbuf replays; /* failure frames, printed above the footer */
+	size_t replay_last;    /* where the last of them begins */
+	bool last_is_framed;   /* its frame was the last frame printed */
+	int write_errno;       /* why `gone` */
 	bool gone;             /* the reader closed the pipe */
 };
 

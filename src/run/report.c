@@ -10,7 +10,9 @@
 
 enum {
 	REDRAW_NS = 30 * 1000 * 1000, /* at most one redraw in this time */
-	ROWS_MAX = 10,                /* of running tasks in the live region */
+	TICK_NS = 200 * 1000 * 1000,  /* the times of running tasks go on */
+	PENDING_MAX = 64 * 1024,
+	ROWS_MAX = 10, /* of running tasks in the live region */
 };
 
 /* All of it, whatever the reader's pace: a full pipe or a terminal that is not ready is waited for.
@@ -30,6 +32,7 @@ write_out(struct report *r, int fd, const char *p, size_t n)
 			poll(&w, 1, -1);
 		} else if (errno != EINTR) {
 			r->gone = true;
+			r->write_errno = errno;
 		}
 	}
 }
@@ -49,16 +52,27 @@ touch(struct report *r)
 		r->dirty_at = clock_monotonic_ns() + REDRAW_NS;
 }
 
-void
-report_emit(struct report *r, const struct strbuf *text)
+/* What waits for the next redraw, with the region out of its way. */
+static void
+flush(struct report *r)
 {
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
+	add_erase(r, &out);
+	strbuf_add(&out, r->pending.buf, r->pending.len);
+	strbuf_reset(&r->pending);
+	write_out(r, STDOUT_FILENO, out.buf, out.len);
+}
+
+void
+report_emit(struct report *r, const struct strbuf *text)
+{
 	if (!text->len)
 		return;
-	add_erase(r, &out);
-	strbuf_add(&out, text->buf, text->len);
-	write_out(r, STDOUT_FILENO, out.buf, out.len);
+	strbuf_add(&r->pending, text->buf, text->len);
+	/* Under a region text waits for the next redraw, so that both change in one write. */
+	if (!r->tty || r->live || r->pending.len > PENDING_MAX)
+		flush(r);
 	touch(r);
 }
 
@@ -90,13 +104,9 @@ report_warn(const char *fmt, ...)
 void
 report_notice(struct report *r, const char *fmt, ...)
 {
-	cleanup_strbuf struct strbuf erase = STRBUF_INIT;
 	va_list ap;
 
-	if (r->drawn) {
-		add_erase(r, &erase);
-		write_out(r, STDOUT_FILENO, erase.buf, erase.len);
-	}
+	flush(r);
 	va_start(ap, fmt);
 	warn(fmt, ap);
 	va_end(ap);
@@ -212,6 +222,24 @@ add_live_close(struct report *r, struct strbuf *out, const struct report_end *en
 	r->live = NULL;
 }
 
+/*
+ * A failure's frame comes again above the footer, where nobody has to look for it; but not when its
+ * frame is the last thing that was printed.
+ */
+static void
+add_replay(struct report *r, const struct report_end *end, bool framed)
+{
+	if (end->task->status == TASK_FAILED && r->o.logs != LOGS_NONE && r->o.logs != LOGS_HASH) {
+		r->replay_last = r->replays.len;
+		r->last_is_framed = framed;
+		report_add_frame(r, &r->replays, end);
+	} else if (!framed) {
+		return; /* a line, or nothing: the frame before is still in view */
+	} else {
+		r->last_is_framed = false;
+	}
+}
+
 void
 report_ended(struct report *r, const struct report_end *end)
 {
@@ -219,13 +247,14 @@ report_ended(struct report *r, const struct report_end *end)
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 	bool has_output = end->output && !captured_is_empty(end->output);
 	bool live = r->live == t;
+	enum form form = form_of(r, t, has_output);
 
 	drop_row(r, t);
 	r->done++;
 	if (live) {
 		add_live_close(r, &out, end);
 	} else {
-		switch (form_of(r, t, has_output)) {
+		switch (form) {
 		case FORM_FRAME:
 			report_add_frame(r, &out, end);
 			break;
@@ -243,9 +272,7 @@ report_ended(struct report *r, const struct report_end *end)
 		report_add_outcome(&out, t, end->result);
 		strbuf_addf(&out, " %s %s\n", t->node->id, t->has_key ? hex : "-");
 	}
-	if (t->status == TASK_FAILED && r->o.logs != LOGS_NONE && r->o.logs != LOGS_HASH &&
-		!(live || (r->o.nrequested == 1 && r->o.ntasks == 1)))
-		report_add_frame(r, &r->replays, end);
+	add_replay(r, end, live || form == FORM_FRAME);
 	report_emit(r, &out);
 	touch(r);
 }
@@ -274,6 +301,13 @@ add_clipped(struct strbuf *out, const char *line, unsigned width)
 	strbuf_addch(out, '\n');
 }
 
+int
+report_write_error(const struct report *r)
+{
+	/* A reader that went away knows what it missed. */
+	return r->write_errno == EPIPE ? 0 : r->write_errno;
+}
+
 uint64_t
 report_redraw_at(const struct report *r)
 {
@@ -292,6 +326,8 @@ report_redraw(struct report *r)
 	if (!r->tty || r->live)
 		return;
 	add_erase(r, &out);
+	strbuf_add(&out, r->pending.buf, r->pending.len);
+	strbuf_reset(&r->pending);
 	strbuf_addch(&out, '\n');
 	for (size_t i = 0; i < rows; i++) {
 		report_duration(clock_monotonic_ns() - r->rows[i].since_ns, time, sizeof(time));
@@ -310,7 +346,7 @@ report_redraw(struct report *r)
 	write_out(r, STDOUT_FILENO, out.buf, out.len);
 	/* The times of the rows go on by themselves. */
 	if (r->nrows)
-		r->dirty_at = clock_monotonic_ns() + 1000000000;
+		r->dirty_at = clock_monotonic_ns() + TICK_NS;
 }
 
 static bool
@@ -330,11 +366,12 @@ report_new(const struct report_options *o)
 {
 	struct report *r = xcalloc(1, sizeof(*r));
 	const char *term = getenv("TERM");
+	bool smart = isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 
 	r->o = *o;
-	r->tty = isatty(STDOUT_FILENO) && !(term && !strcmp(term, "dumb")) && o->flow != FLOW_CI &&
-		 o->logs != LOGS_NONE;
-	r->colour = wants_colour(isatty(STDOUT_FILENO));
+	r->tty = smart && o->flow != FLOW_CI && o->logs != LOGS_NONE;
+	r->colour = wants_colour(smart);
+	strbuf_init(&r->pending);
 	strbuf_init(&r->replays);
 	touch(r);
 	return r;
@@ -343,10 +380,8 @@ report_new(const struct report_options *o)
 void
 report_free(struct report *r)
 {
-	cleanup_strbuf struct strbuf out = STRBUF_INIT;
-
-	add_erase(r, &out);
-	write_out(r, STDOUT_FILENO, out.buf, out.len);
+	flush(r);
+	strbuf_release(&r->pending);
 	strbuf_release(&r->replays);
 	free(r->rows);
 	free(r);

@@ -65,6 +65,9 @@ void report_warn(const char *fmt, ...) attr_printf(1, 2);
 /* Failure frames again, then the footer. `tasks` are all of the plan. */
 void report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stopped_by);
 
+/* The errno of a failed write to stdout, 0 when all went out (or the reader had gone away). */
+int report_write_error(const struct report *r);
+
 /* The live region: when it wants to be drawn again (0: not), and drawing it. */
 uint64_t report_redraw_at(const struct report *r);
 void report_redraw(struct report *r);

@@ -15,6 +15,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fd.h"
+#include "util/log.h"
 #include "util/loop.h"
 #include "util/num.h"
 #include "util/path.h"
@@ -22,6 +23,7 @@
 #include "workspace/files.h"
 #include "workspace/root.h"
 #include "workspace/workspace.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 
@@ -312,6 +314,11 @@ execute(struct run *r, const struct run_options *o, const struct guard *guard, u
 		return -1;
 	code = res.stopped_by ? 128 + res.stopped_by : !res.ok;
 	report_footer(r->report, &r->plan, clock_monotonic_ns() - begin, res.stopped_by);
+	if (report_write_error(r->report)) {
+		report_warn(
+			"write to standard output: %s", strerror(report_write_error(r->report)));
+		code = code ? code : 1;
+	}
 	if (!res.stopped_by)
 		record(r, o->command, &res, concurrency, started, code);
 	r->complete = !res.stopped_by && o->all;
@@ -323,46 +330,42 @@ execute(struct run *r, const struct run_options *o, const struct guard *guard, u
 static void
 recover(void *ctx)
 {
+	const struct run *r = ctx;
 	struct err e = ERR_INIT;
-	struct root root;
-	cleanup_free char *state = NULL;
-	cleanup_close int lock = -1;
-	int sig;
 
-	(void)ctx;
-	if (root_find(NULL, &root, &e))
-		return;
-	if (!state_make(root.fd, root.path, &state, &e) &&
-		state_lock(state, "recovery", &lock, &sig, &e) == 1)
-		scratch_recover(root.path, root.fd, &e);
-	root_release(&root);
-	if (err_is_set(&e))
+	if (scratch_recover(r->root.path, r->root.fd, &e))
 		report_warn("%s", e.text);
 }
 
+/* The root and, but for a dry run, its lock. 0; else the exit code (a signal ended the wait), or -1. */
 static int
-run_all(struct run *r, const struct run_options *o, const struct guard *guard, uint64_t begin,
-	const sigset_t *signals, struct strbuf *product, struct err *e)
+enter(struct run *r, const struct run_options *o, const sigset_t *signals, struct err *e)
 {
 	int sig = 0, locked;
 
 	if (root_find(NULL, &r->root, e) || refuse_nested(r, e) ||
 		state_make(r->root.fd, r->root.path, &r->state_path, e))
 		return -1;
-	if (!o->dry) {
-		locked = state_lock(r->state_path, o->command, &r->lockfd, &sig, e);
-		if (locked < 0)
-			return -1;
-		if (!locked)
-			return 128 + sig;
-		if (scratch_recover(r->root.path, r->root.fd, e))
-			return -1;
-	}
+	if (o->dry)
+		return 0;
+	if (sigprocmask(SIG_BLOCK, signals, NULL))
+		return err_set(e, ERR_IO, errno, "block signals");
+	locked = state_lock(r->state_path, o->command, &r->lockfd, &sig, e);
+	return locked > 0 ? 0 : locked < 0 ? -1 : 128 + sig;
+}
+
+static int
+run_all(struct run *r, const struct run_options *o, const struct guard *guard, uint64_t begin,
+	const sigset_t *signals, struct strbuf *product, struct err *e)
+{
+	if (!o->dry && scratch_recover(r->root.path, r->root.fd, e))
+		return -1;
 	if (load(r, o, e) || refuse_idle_arguments(r, o, e) || open_state(r, o, e) ||
 		history_open(r->state_path, &r->history, e) ||
 		plan_init(&r->plan, &r->w, &r->g, &r->files, r->fh, o->sandbox, o->forward,
 			o->nforward, e))
 		return -1;
+	log_debug("phase", "plan made");
 	return o->dry ? dry_print(&r->plan, r->index, r->history, o, product, e)
 		      : execute(r, o, guard, begin, signals, e);
 }
@@ -376,13 +379,14 @@ run_workspace(const struct run_options *o, struct strbuf *product, struct err *e
 	sigset_t signals;
 	int code;
 
-	/* Before anything is opened: the guard must hold nothing of the core's. */
-	if (!o->dry) {
-		guard_signals(&signals);
-		if (guard_fork(recover, NULL, &guard, e))
-			return -1;
-	}
-	code = run_all(&r, o, &guard, begin, &signals, product, e);
+	guard_signals(&signals);
+	code = enter(&r, o, &signals, e);
+	/* Guard and core hold the lock together: the next run waits until the one that outlives the
+	 * other is through. Nothing else is open yet. */
+	if (!code && !o->dry)
+		code = guard_fork(recover, &r, &guard, e);
+	if (!code)
+		code = run_all(&r, o, &guard, begin, &signals, product, e);
 	run_release(&r);
 	if (guard.pidfd >= 0)
 		guard_core_is_done(&guard);

@@ -151,9 +151,9 @@ sched_became_ready(struct sched *s, struct task *t)
 			sched_fail_task(s, t, NULL, &e);
 			return;
 		}
-		if (hit_try(s, t))
-			return;
 	}
+	if (!t->looked_up && hit_try(s, t))
+		return;
 	t->state = TASK_READY;
 	ready_push(&s->ready, t->node);
 }
@@ -209,8 +209,10 @@ arm_redraw(struct sched *s)
 {
 	uint64_t at = report_redraw_at(s->o->report);
 
-	if (!at || s->redraw_armed)
+	if (!at || (s->redraw_armed && s->redraw_timer.at_ns <= at))
 		return;
+	if (s->redraw_armed)
+		loop_remove_timer(s->o->loop, &s->redraw_timer);
 	s->redraw_timer.at_ns = at;
 	s->redraw_armed = true;
 	loop_add_timer(s->o->loop, &s->redraw_timer);
@@ -288,6 +290,9 @@ stop(struct sched *s, int sig)
 		return;
 	}
 	s->stopped_by = sig;
+	if (s->njobs)
+		report_notice(s->o->report, "stopping: %zu task%s asked to end; once more kills",
+			s->njobs, s->njobs == 1 ? "" : "s");
 	cancel_all(s, sig == SIGINT ? SIGINT : SIGTERM);
 }
 
@@ -330,9 +335,12 @@ guard_died(struct loop_fd *w, unsigned events)
 
 /* ------------------------------------------------------------------ a run */
 
-/* Keys and look-ups for all that can be known before anything runs (spec/cache.md §3). */
-static void
-classify(struct sched *s)
+/*
+ * Keys and look-ups for all that can be known before anything runs (spec/cache.md §3). What is wrong
+ * with a config ends the run here, before anything was done: an input that git ignores, say.
+ */
+static int
+classify(struct sched *s, struct err *ret)
 {
 	struct plan *p = s->plan;
 
@@ -342,17 +350,25 @@ classify(struct sched *s)
 		struct task *t = &p->tasks[i];
 		struct err e = ERR_INIT;
 
-		/* The end of another task may have brought it this far already. */
-		if (t->late || t->state != TASK_WAITING || t->found)
+		if (t->late || t->state != TASK_WAITING)
 			continue;
 		if (!t->has_key && plan_key(p, t, &e)) {
+			if (e.kind == ERR_CONFIG) {
+				*ret = e;
+				return -1;
+			}
 			sched_fail_task(s, t, NULL, &e);
-			continue;
 		}
-		if (!node_is_group(t->node))
+	}
+	for (size_t i = 0; i < p->g->n; i++) {
+		struct task *t = &p->tasks[i];
+
+		/* The end of another task may have brought it this far already. */
+		if (t->has_key && t->state == TASK_WAITING && !t->found && !node_is_group(t->node))
 			hit_try(s, t);
 	}
 	filehash_trust(p->fh, false);
+	return 0;
 }
 
 /* Tasks without dependencies wait for nobody. */
@@ -414,9 +430,11 @@ sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e
 	if (o->guard_pidfd >= 0)
 		loop_add_fd(o->loop, &s.guard);
 	s.stage = stage_new(o->plan->w->rootfd);
-	classify(&s);
-	seed(&s);
-	r = loop_run(o->loop, e);
+	r = classify(&s, e);
+	if (!r) {
+		seed(&s);
+		r = loop_run(o->loop, e);
+	}
 	if (r)
 		cancel_all(&s, SIGKILL);
 	/* Processes that left their group are still our descendants: we are their subreaper. */

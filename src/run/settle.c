@@ -6,6 +6,7 @@
 #include "run/sched-private.h"
 #include "util/alloc.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/strvec.h"
 #include "workspace/workspace.h"
 #include <stdarg.h>
@@ -139,6 +140,8 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 		settle_note(j, "not saved: %s", why.text);
 		save = false;
 	}
+	if (save)
+		log_debug("phase", "%s content stored", t->node->id);
 	if (r->commit && commit_apply(r->commit, e)) {
 		ret = -1;
 		goto out;
@@ -150,6 +153,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 	if (truth == 1) {
 		if (write_row(s, j, &en, &why))
 			settle_note(j, "not saved: %s", why.text);
+		log_debug("phase", "%s row written", t->node->id);
 	} else {
 		t->tainted = true;
 		if (truth < 0)
