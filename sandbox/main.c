@@ -168,8 +168,9 @@ make_upper(const char *name, const struct stat *like)
 
 	if (mkdir(name, 0700))
 		setup_die(errno, "give an empty directory", "cannot make %s in the scratch", name);
-	/* Only root can, and only for root does it matter: others see their own id either way. */
-	if (!geteuid() && lchown(name, like->st_uid, like->st_gid))
+	/* Only root can, and only for root does it matter: others see their own id either way. EINVAL:
+	 * an id that this user namespace has no name for, which nobody in it can be given. */
+	if (!geteuid() && lchown(name, like->st_uid, like->st_gid) && errno != EINVAL)
 		setup_die(errno, "see the cause", "cannot give %s in the scratch its owner", name);
 	if (chmod(name, like->st_mode & 07777) || utimensat(AT_FDCWD, name, times, 0))
 		setup_die(errno, "see the cause", "cannot set up %s in the scratch", name);

@@ -41,6 +41,7 @@ tap_cleanup() {
 trap tap_cleanup EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 141' PIPE
 trap 'exit 143' TERM
 
 # --- results -----------------------------------------------------------------------------------

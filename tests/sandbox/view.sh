@@ -172,6 +172,19 @@ box 'exit 7' 'read src'
 exits 7 "exit code"
 box 'kill -9 $$' 'read src'
 exits 137 "death by signal, as a shell says it"
+
+# the file to execute, and what it is called
+box 'echo "$0"' 'read src' "program $(command -v sh)"
+prints sh "the command is called as its first word says"
+spec 'echo "$0"; tr "\0" " " </proc/$$/cmdline | head -c 8; echo' 'read src' "program $(command -v sh)"
+sed 's/^arg sh$/arg my sh/' "$T/spec" >"$T/spec2"
+"$VX_SANDBOX" --spec "$T/spec2" >"$OUT" 2>"$ERR"
+prints "my sh
+my sh -c" "even where that is no program's name"
+box true 'read src' "program $T/none/sh"
+exits 127 "no such file to execute"
+like "$ERR" "cannot run $T/none/sh: No such file" "it is named"
+
 spec true 'read src'
 sed -e '/^arg/d' -e 's/^end/arg no-such-program\nend/' "$T/spec" >"$T/spec2"
 RC=0
@@ -183,4 +196,15 @@ mkdir "$T/sc3"
 RC=0
 "$VX_SANDBOX" --spec "$T/spec2" >"$OUT" 2>"$ERR" || RC=$?
 exits 126 "a program that cannot be run"
+# A home whose group has no id in this user namespace: only a caller that maps itself alone meets it.
+if [ "$(id -u)" = 0 ]; then
+	chgrp 54321 "$HOMEDIR"
+	spec 'echo up'
+	RC=0
+	unshare --user --map-root-user "$VX_SANDBOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null ||
+		RC=$?
+	prints up 'a home of an unmapped group'
+	chgrp 0 "$HOMEDIR"
+fi
+
 done_testing

@@ -5,8 +5,8 @@
  */
 #include "exec/commit.h"
 #include "exec/moves.h"
-#include "exec/rules.h"
 #include "graph/graph.h"
+#include "proto/ruleset.h"
 #include "tests/tap.h"
 #include "util/alloc.h"
 #include "util/arena.h"
@@ -14,6 +14,7 @@
 #include "util/fd.h"
 #include "util/fs.h"
 #include "util/glob.h"
+#include "util/log.h"
 #include "util/path.h"
 #include "workspace/workspace.h"
 #include <errno.h>
@@ -125,7 +126,7 @@ end(void)
 		free(t.policy.rules[i].path);
 	free(t.policy.rules);
 	free(t.policy.nested);
-	rules_free(t.policy.compiled);
+	ruleset_free(t.policy.compiled);
 	arena_release(&t.arena);
 	free(t.cache.outputs.pos);
 	free(t.cache.outputs.neg);
@@ -598,6 +599,27 @@ test_never(void)
 		"each is one finding");
 	end();
 
+	/* a link in the place of a directory in which some names are obeyed */
+	BEGIN("w:p", "w:p/named/.cargo");
+	ws("p/old/.cargo/x", "x");
+	up("p/gen/config.toml", "x");
+	link_at(t.upperfd, "p/.cargo", "gen");
+	link_at(t.upperfd, "p/sub/.CLAUDE", "../gen");
+	link_at(t.upperfd, "p/old/.cargo", "../gen");
+	link_at(t.upperfd, "p/named/.cargo", "../gen");
+	link_at(t.upperfd, "p/sub/.Husky", "../gen");
+	link_at(t.upperfd, "p/sub/.git", "../gen");
+	link_at(t.upperfd, "p/sub/.envrc", "../gen/config.toml");
+	up("p/sub/cargo", "x");
+	ok(judge_and_apply(), "links to what somebody executes later (%s)", t.e.text);
+	ok_workspace("p/ p/gen/ p/gen/config.toml=x p/named/ p/named/.cargo->../gen p/old/ "
+		     "p/old/.cargo/ p/old/.cargo/x=x p/sub/ p/sub/cargo=x",
+		"are not moved either");
+	ok_findings("write p/.cargo; write p/old/.cargo; write p/sub/.CLAUDE; write p/sub/.Husky; "
+		    "write p/sub/.envrc; write p/sub/.git",
+		"each is one finding");
+	end();
+
 	BEGIN("w:p/.npmrc", "w:p/.github/workflows", "w:p/out/.git", "w:p/x.git");
 	up("p/.npmrc", "x");
 	up("p/.github/workflows/ci.yml", "x");
@@ -636,6 +658,35 @@ test_globs(void)
 	ok_workspace("p/ p/src/ p/src/a.c=c p/src/a.o=o p/src/new/ p/src/new/b.o=o",
 		"and the directories on the way to them");
 	ok_findings("write p/.husky/c.o; write p/src/new/b.log", "nothing else");
+	end();
+}
+
+/* What a pattern denies it denies with all that is in it: so the task saw it, and so it is judged. */
+static void
+test_denied_directories(void)
+{
+	BEGIN("w:p", "dw:p/*ecret", "w:p/secret/mine");
+	up("p/secret/x", "x");
+	up("p/secret/deep/y", "y");
+	up("p/secret/mine/z", "z");
+	up("p/open/x", "x");
+	ok(judge_and_apply(), "writes below what a pattern denies (%s)", t.e.text);
+	ok_workspace("p/ p/open/ p/open/x=x p/secret/ p/secret/mine/ p/secret/mine/z=z",
+		"are not moved, but for what a longer grant names");
+	ok_findings("write p/secret/deep/y; write p/secret/x", "each is a finding");
+	end();
+
+	BEGIN("w:p/**/*.o", "r:p", "dr:p/*ecret");
+	ws("p/secret/a.o", "k");
+	ws("p/src/a.o", "o");
+	whiteout("p");
+	ok(judge_and_apply(), "rm -rf over them (%s)", t.e.text);
+	ok_workspace("p/ p/secret/ p/secret/a.o=k p/src/", "removes nothing that was hidden");
+	end();
+
+	BEGIN("w:p/**/*.o", "dw:p/*ecret");
+	ok(policy_may_make_dir(&t.policy, "p/src") && !policy_may_make_dir(&t.policy, "p/secret/a"),
+		"no directory is on the way to a grant that a deny outranks");
 	end();
 }
 
@@ -862,12 +913,24 @@ test_deep(void)
 
 static int countdown;
 
-static void
-die_at(const char *point)
+static ssize_t
+die_at_line(void *cookie, const char *buf attr_unused, size_t n)
 {
-	(void)point;
+	(void)cookie;
 	if (!countdown--)
 		_exit(7);
+	return (ssize_t)n;
+}
+
+/* Dies at the n-th line that is logged of the phases: at each of them a crash must do no harm. */
+static void
+die_at(int n)
+{
+	countdown = n;
+	stderr = fopencookie(NULL, "w", (cookie_io_functions_t){.write = die_at_line});
+	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
+	setenv("VX_DEBUG", "phase", 1);
+	log_init();
 }
 
 static void
@@ -906,10 +969,9 @@ crash(int n)
 	int status;
 
 	if (!pid) {
-		countdown = n;
 		if (judge())
 			_exit(8);
-		moves_set_announce(die_at);
+		die_at(n);
 		_exit(commit_apply(t.commit, &t.e) ? 9 : 0);
 	}
 	waitpid(pid, &status, 0);
@@ -974,8 +1036,7 @@ test_crash_in_recovery(void)
 		int status;
 
 		if (!pid) {
-			countdown = n;
-			moves_set_announce(die_at);
+			die_at(n);
 			_exit(commit_roll_forward(t.scratch.fd, t.rootfd, &t.e) < 0 ? 9 : 0);
 		}
 		waitpid(pid, &status, 0);
@@ -1103,6 +1164,7 @@ main(void)
 	test_noise();
 	test_never();
 	test_globs();
+	test_denied_directories();
 	test_tool_caches();
 	test_weapons();
 	test_modes();

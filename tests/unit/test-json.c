@@ -66,7 +66,21 @@ test_refused(void)
 	check_refused("7", true, "'[' or '{' expected");
 	check_refused("{\"a\": 1,\n \"a\": 2}", true, "vx.config.json:2:2: duplicate object key");
 	check_refused("{\n  \"a\": nul\n}", true, "vx.config.json:2:8: invalid token");
-	check_refused("{\"a\": \"\xff\"}", true, "vx.config.json:1:");
+	/* a comma that is missing, at the value that it should stand before */
+	check_refused("{\n  \"name\": \"a\" // , \n  \"tasks\": {}\n}", true,
+		"vx.config.json:3:3: expected ',' or '}' near '\"tasks\"'");
+	check_refused("{\"a\": [1, 2] \"a-name-of-more-than-20-bytes\": 1}", true,
+		"vx.config.json:1:14: expected ',' or '}' near '\"a-name-of-more-tha…'");
+	check_refused(
+		"[\"a\"\n \"b\"]", true, "vx.config.json:2:2: expected ',' or ']' near '\"b\"'");
+	check_refused("[1 {}]", true, "vx.config.json:1:4: expected ',' or ']' near '{'");
+	check_refused("{\"a\": {\"b\": 1}", true,
+		"vx.config.json:1:15: expected ',' or '}' near the end of the file");
+	check_refused("{\"a\" 1}", true, "vx.config.json:1:6: ':' expected near '1'");
+	check_refused("{a: 1}", true, "vx.config.json:1:2: string or '}' expected near 'a'");
+	check_refused("{\"a\": \"\xff\"}", true, "vx.config.json:1:7:");
+	check_refused("{\"a\": \"some words\\q\"}", true, "vx.config.json:1:7: invalid escape");
+	check_refused("{\"a\": \"b\n\"}", true, "vx.config.json:1:7:");
 	check_refused("{} x", true, "vx.config.json:1:4: end of file expected");
 	check_refused("{\"a\": \"b", true, "vx.config.json:1:");
 	memset(deep, '[', sizeof(deep) - 1);

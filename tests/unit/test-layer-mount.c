@@ -321,7 +321,7 @@ serve(int sock)
 			break;
 		if (text[0] == 'w') {
 			tmpfs = fd;
-			wall = wall_new(tmpfs, "w", host.fd, host.rules, &e);
+			wall = wall_new(tmpfs, "w", host.fd, host.path, host.rules, &e);
 			if (!ok(wall != NULL, "a wall in the child's tmpfs"))
 				diag("%s", e.text);
 		} else if (text[0] == 'f') {
@@ -330,6 +330,7 @@ serve(int sock)
 			layer = layer_new(&(struct layer_options){
 				.rules = host.rules,
 				.hostfd = host.fd,
+				.workspace = host.path,
 				.wall = wall,
 				.uid = getuid(),
 				.gid = getgid(),

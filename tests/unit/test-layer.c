@@ -45,7 +45,7 @@ bench_start_as(struct bench *b, uid_t uid, bool maps_all)
 
 	tree_compile(&b->host);
 	tree_make(&b->wall_dir);
-	b->wall = wall_new(b->wall_dir.fd, "w", b->host.fd, b->host.rules, &e);
+	b->wall = wall_new(b->wall_dir.fd, "w", b->host.fd, b->host.path, b->host.rules, &e);
 	if (!b->wall)
 		tree_die(e.text);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sv))
@@ -56,6 +56,7 @@ bench_start_as(struct bench *b, uid_t uid, bool maps_all)
 	b->layer = layer_new(&(struct layer_options){
 		.rules = b->host.rules,
 		.hostfd = b->host.fd,
+		.workspace = b->host.path,
 		.wall = b->wall,
 		.uid = uid,
 		.gid = getgid(),

@@ -2,7 +2,6 @@
 /* Grants of a task from its definition, on a small workspace made by hand. */
 #include "exec/never.h"
 #include "exec/policy.h"
-#include "exec/rules.h"
 #include "graph/graph.h"
 #include "tests/tap.h"
 #include "util/alloc.h"
@@ -194,7 +193,7 @@ build(const struct inputs *inputs, struct err *e)
 static bool
 reads(const struct policy *p, const char *path)
 {
-	return rules_may_read(p->compiled, path);
+	return policy_may_see(p, path, false);
 }
 
 static bool
@@ -213,59 +212,6 @@ has_rule(const struct policy *p, enum spec_rule_kind kind, bool is_glob, const c
 	return false;
 }
 
-/* C13: any order. */
-static void
-test_order(void)
-{
-	static const struct spec_rule lines[] = {
-		{SPEC_READ, false, (char *)(uintptr_t) ""},
-		{SPEC_DENY_READ, false, (char *)(uintptr_t) "d"},
-		{SPEC_READ, false, (char *)(uintptr_t) "d/e"},
-		{SPEC_DENY_READ, false, (char *)(uintptr_t) "d/no"},
-	};
-	static const int orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 0, 2}, {2, 0, 3, 1}};
-
-	for (size_t i = 0; i < array_len(orders); i++) {
-		struct spec_rule v[4];
-		struct rules *r;
-		struct err e = ERR_INIT;
-
-		for (size_t k = 0; k < 4; k++)
-			v[k] = lines[orders[i][k]];
-		if (rules_new(v, 4, &r, &e))
-			bug("%s", e.text);
-		ok(rules_may_read(r, "d/e/ok") && !rules_may_read(r, "d/ok") &&
-				!rules_may_read(r, "d/no") && rules_may_read(r, "x") &&
-				rules_may_read(r, "de"),
-			"the longest literal path wins, in order %zu", i);
-		rules_free(r);
-	}
-}
-
-static void
-test_rules(void)
-{
-	struct spec_rule v[] = {
-		{SPEC_READ, true, xstrdup("src/**/*.ts")},
-		{SPEC_DENY_READ, true, xstrdup("src/*.ts")},
-		{SPEC_WRITE, false, xstrdup("src/gen")},
-		{SPEC_QUIET, false, xstrdup("src/gen/q")},
-	};
-	struct rules *r;
-	struct err e = ERR_INIT;
-
-	ok(!rules_new(v, array_len(v), &r, &e), "globs");
-	ok(!rules_may_read(r, "src/a.ts"), "at equal length a deny wins");
-	ok(rules_may_read(r, "src/x/a.ts") && !rules_may_read(r, "src/x/a.md"), "else the glob");
-	ok(rules_may_read(r, "src/gen/any"), "what may be written may be read");
-	ok(!rules_may_read(r, "src/gen/q/x") && !rules_may_write(r, "src/gen/q/x"),
-		"what is quiet outranks all");
-	ok(rules_may_write_below(r, "src") && !rules_may_write_below(r, "lib"), "what lies below");
-	rules_free(r);
-	for (size_t i = 0; i < array_len(v); i++)
-		free(v[i].path);
-}
-
 static void
 test_never_names(void)
 {
@@ -279,6 +225,9 @@ test_never_names(void)
 	ok_int((long long)never_prefix("a/.git/refs/heads/config", 0), 0,
 		"but not a branch's name");
 	ok_int((long long)never_prefix("a/.npmrcs", 0), 0, "whole names");
+	ok(never_leads(".Cargo", 6) && never_leads(".claude", 7) && !never_leads(".cargo", 5) &&
+			!never_leads("cargo", 5),
+		"where a link would lead to one");
 }
 
 static void
@@ -499,8 +448,6 @@ main(void)
 	rootfd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	arena_init(&arena);
 	make_workspace();
-	test_order();
-	test_rules();
 	test_never_names();
 	test_explicit();
 	test_home();

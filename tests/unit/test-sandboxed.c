@@ -4,10 +4,10 @@
  * vx-sandbox, plays the scenario that the command names.
  */
 #include "exec/commit.h"
-#include "exec/rules.h"
 #include "exec/sandboxed.h"
 #include "exec/scratch.h"
 #include "graph/graph.h"
+#include "proto/ruleset.h"
 #include "tests/tap.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -244,7 +244,8 @@ helper_main(void)
 		return 91;
 	if (fcntl(4, F_ADD_SEALS, 0) == 0) /* sealed for good */
 		return 92;
-	if (strcmp(spec.cwd, "p") != 0 || !strvec_getenv(&spec.env, "A") || spec.argv.n != 3)
+	if (strcmp(spec.cwd, "p") != 0 || !strvec_getenv(&spec.env, "A") || spec.argv.n != 3 ||
+		strcmp(spec.argv.v[0], "sh") != 0 || !spec.program || access(spec.program, X_OK))
 		return 93;
 	return play(spec.argv.v[2]);
 }
@@ -441,7 +442,7 @@ test_real(struct sandboxed_options o)
 	o.helper = helper;
 	t.ex->free(t.ex);
 	t.ex = sandboxed_new(t.loop, &o);
-	run("echo hi; cat in; echo new > dist/y; cat ../outside 2>/dev/null; cat secret "
+	run("echo \"$0\"; cat in; echo new > dist/y; cat ../outside 2>/dev/null; cat secret "
 	    "2>/dev/null; "
 	    "exit 4",
 		0, 0);
@@ -451,7 +452,7 @@ test_real(struct sandboxed_options o)
 		return;
 	}
 	ok_int(t.r.exit_code, 4, "the command's code");
-	ok_str(t.out.buf, "hi\nin\n", "and its output: what was granted");
+	ok_str(t.out.buf, "sh\nin\n", "and its output: its own name, what was granted");
 	ok(t.r.commit && !commit_apply(t.r.commit, &e), "committed (%s)", e.text);
 	ok(!fs_stat_beneath(t.w.rootfd, "p/dist/y", &st), "what it wrote is there");
 	if (t.r.reports) {
@@ -526,7 +527,7 @@ main(int argc attr_unused, char **argv)
 	t.ex->free(t.ex);
 	loop_free(t.loop);
 	strbuf_release(&t.out);
-	rules_free(t.policy.compiled);
+	ruleset_free(t.policy.compiled);
 	free(t.policy.nested);
 	scratch_area_close(o.area);
 	close(t.w.rootfd);

@@ -17,6 +17,7 @@ test_round_trip(void)
 	s.cwd = strdup("");
 	s.scratch = strdup("/w/.vx/scratch/1");
 	s.home = strdup("/home/u");
+	s.program = strdup("/bin/sh");
 	strvec_push(&s.argv, "sh");
 	strvec_push(&s.argv, "-c");
 	strvec_push(&s.argv, " a\nb\t\\n\xff\x1b ");
@@ -40,6 +41,7 @@ test_round_trip(void)
 	ok_str(back.argv.v[2], " a\nb\t\\n\xff\x1b ", "escapes, blanks and high bytes");
 	ok_str(back.argv.v[3], "", "an empty word");
 	ok_str(back.cwd, "", "the workspace as working directory");
+	ok_str(back.program, "/bin/sh", "a program that its first word does not name");
 	ok_int((long long)back.nrules, 7, "all rules");
 	ok_str(back.rules[0].path, "", "a rule on the workspace itself");
 	ok(back.rules[1].kind == SPEC_WRITE && back.rules[1].is_glob, "a glob keeps its kind");
@@ -66,7 +68,7 @@ test_by_hand(void)
 	ok_int((long long)s.argv.n, 3, "has three words");
 	ok_str(s.argv.v[0], "a b", "one with an escape");
 	ok(!*s.argv.v[1] && !*s.argv.v[2], "two empty ones");
-	ok(!s.home && !s.nested, "what is not given is off");
+	ok(!s.home && !s.program && !s.nested, "what is not given is off");
 	ok(s.rules[3].kind == SPEC_QUIET && !s.rules[3].is_glob, "rules in their order");
 	spec_release(&s);
 }
@@ -101,6 +103,8 @@ test_refusals(void)
 	REFUSED(HEAD "cwd x\n" TAIL, "cwd: given twice");
 	REFUSED(HEAD "nested\nnested\n" TAIL, "nested: given twice");
 	REFUSED(HEAD "nested 1\n" TAIL, "nested: no value");
+	REFUSED(HEAD "program sh\n" TAIL, "program: an absolute path");
+	REFUSED(HEAD "program /a\nprogram /b\n" TAIL, "program: given twice");
 	REFUSED(HEAD "home h\n" TAIL, "home: an absolute path");
 	REFUSED(HEAD "home /h/../x\n" TAIL, "home: an absolute path");
 	REFUSED(HEAD "hide /h//x\n" TAIL, "hide: an absolute path");

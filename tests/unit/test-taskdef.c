@@ -325,6 +325,10 @@ test_cache(void)
 	check_refused(INPUTS("\"files\":[],\"workspaceFiles\":[\"a.json\",\"!*.json\"]"),
 		"inputs.workspaceFiles[0]: 'a.json'");
 	check_refused(INPUTS("\"files\":[],\"workspaceFiles\":[\"../a\"]"), "leaves the workspace");
+	check_refused(OUTPUTS("[\"../b/out\"]"),
+		"outputs.files[0]: '../b/out': '..' leaves the project: outputs outside it are not "
+		"in this vx yet");
+	check_refused(OUTPUTS("[\"$TURBO_ROOT$/out\"]"), "outputs outside the project are not in");
 	check_refused(FILES("[\"src/**\",\"dist/*.js\"]"),
 		"inputs.files[1]: 'dist/*.js' selects nothing but the task's own outputs");
 	check_accepted(FILES("[\"**\",\"src\",\"!src/gen/**\"]"));

@@ -45,7 +45,7 @@ make_wall(struct tree *host, struct tree *w)
 
 	tree_compile(host);
 	tree_make(w);
-	wall = wall_new(w->fd, "w", host->fd, host->rules, &e);
+	wall = wall_new(w->fd, "w", host->fd, host->path, host->rules, &e);
 	if (!wall) {
 		diag("%s", e.text);
 		exit(1);
@@ -147,7 +147,7 @@ check_target(struct tree *host, const char *link, const char *want)
 	struct strvec granted = STRVEC_INIT;
 	struct strbuf sb = STRBUF_INIT;
 
-	host_grant_target(host->fd, host->rules, link, &granted);
+	host_grant_target(host->fd, host->path, host->rules, link, &granted);
 	for (size_t i = 0; i < granted.n; i++)
 		strbuf_addf(&sb, "%s%s", i ? " " : "", granted.v[i]);
 	ok_str(sb.buf, want, link);
@@ -199,7 +199,7 @@ test_targets(void)
 	{
 		struct strvec granted = STRVEC_INIT;
 
-		host_grant_target(host.fd, host.rules, "a/loop", &granted);
+		host_grant_target(host.fd, host.path, host.rules, "a/loop", &granted);
 		ok(granted.n > 0 && granted.n <= 40, "a circle ends");
 		strvec_release(&granted);
 	}

@@ -160,7 +160,15 @@ test_refusals(void)
 	refused("bad", "p/a/vx.config.json:1:");
 	ws_write("bad/p/a/vx.config.json", "{'dependencies': ['reac']}");
 	ws_write("bad/p/b/package.json", "{'name': 'react'}");
-	refused("bad", "there is no project \"reac\"; did you mean \"react\"?");
+	refused("bad",
+		"p/a/vx.config.json:1:19: dependencies[0]: there is no project \"reac\"; did you "
+		"mean \"react\"?");
+	ws_write("bad/p/a/vx.config.json", "{'dependencies': [\n 'react',\n 'zzzzz']}");
+	refused("bad", "p/a/vx.config.json:3:2: dependencies[1]: there is no project \"zzzzz\"");
+	refused("bad", "; there are //, a, react");
+	ws_write("bad/p/a/vx.config.json", "{'dependencies': ['react', 'a']}");
+	refused("bad", "p/a/vx.config.json:1:28: dependencies[1]: \"a\" is this project itself: "
+		       "leave it out");
 	ws_write("hash/vx.workspace.json", "{'projects': ['p/*']}");
 	ws_write("hash/p/a#b/vx.config.json", "{}");
 	refused("hash", "named by its directory");
@@ -211,7 +219,7 @@ test_edges(void)
 	ws_write("e/p/ring1/package.json", "{'name': 'ring1', 'dependencies': {'ring2': '*'}}");
 	ws_write("e/p/ring2/package.json",
 		"{'name': 'ring2', 'peerDependencies': {'ring1': '*', 'lib': '*'}}");
-	ws_write("e/p/conf/vx.config.json", "{'dependencies': ['lib', 'conf'], 'tasks': {'t': "
+	ws_write("e/p/conf/vx.config.json", "{'dependencies': ['lib'], 'tasks': {'t': "
 					    "{'dependsOn': ['old#x', 'gone#y', "
 					    "'conf#z']}}}");
 	if (load("e", &root, &w, &e) < 0)

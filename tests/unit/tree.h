@@ -5,8 +5,7 @@
 #ifndef TESTS_UNIT_TREE_H
 #define TESTS_UNIT_TREE_H
 
-#include "proto/spec.h"
-#include "sandbox/verdict.h"
+#include "proto/ruleset.h"
 #include "tests/tap.h"
 #include "util/fs.h"
 #include <errno.h>
@@ -79,7 +78,7 @@ tree_compile(struct tree *t)
 {
 	struct err e = ERR_INIT;
 
-	if (ruleset_new(&t->spec, &t->rules, &e))
+	if (ruleset_new(t->spec.rules, t->spec.nrules, t->spec.cwd, &t->rules, &e))
 		tree_die(e.text);
 }
 

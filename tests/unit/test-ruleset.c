@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/verdict.h"
+#include "proto/ruleset.h"
 #include "tests/tap.h"
 
 /* Rules as words: "read src", "deny-read-glob **", as a spec has them. */
@@ -31,7 +31,7 @@ rules(struct spec *s, const char *const *words, size_t n)
 				kinds[k].word[len - (is_glob ? 5 : 0)] == '\0')
 				spec_add_rule(s, kinds[k].kind, is_glob, value + 1);
 	}
-	if (s->nrules != n || ruleset_new(s, &rs, &e)) {
+	if (s->nrules != n || ruleset_new(s->rules, s->nrules, NULL, &rs, &e)) {
 		diag("rules: %s", e.text);
 		exit(1);
 	}
@@ -85,9 +85,6 @@ test_literals(void)
 	check(rs, "packages/app/link", HOST_LINK, VERDICT_HIDE);
 	ok(ruleset_may_read(rs, "packages/app/src") && !ruleset_may_read(rs, "packages"),
 		"may read what is granted, not what leads to it");
-	ok(ruleset_is_mixed_below(rs, "packages/app"), "mixed on the way");
-	ok(!ruleset_is_mixed_below(rs, "packages/app/src"), "not where all is granted");
-	ok(!ruleset_is_mixed_below(rs, "packages/lib"), "nor where nothing is");
 	ok(ruleset_is_written(rs, "packages/app/out/x/y"), "written below a write grant");
 	ok(ruleset_is_written(rs, "packages"), "and on the way to it");
 	ok(!ruleset_is_written(rs, "packages/app/src"), "not below a read grant");
@@ -101,14 +98,22 @@ test_nothing(void)
 	struct err e = ERR_INIT;
 	struct ruleset *rs;
 
-	ok_int(ruleset_new(&s, &rs, &e), 0, "no rules");
+	ok_int(ruleset_new(NULL, 0, NULL, &rs, &e), 0, "no rules");
 	DIR_IS("", HIDE);
 	DIR_IS("a", HIDE);
 	FILE_IS("a", HIDE);
+	ok(!ruleset_may_write(rs, "") && !ruleset_may_write_below(rs, ""), "nothing is written");
+	done(&s, rs);
+
+	ok_int(ruleset_new(NULL, 0, "a/b", &rs, &e), 0, "only a place to start");
+	DIR_IS("", TRAVERSE);
+	DIR_IS("a/b", TRAVERSE);
+	DIR_IS("a/b/c", HIDE);
+	FILE_IS("a/x", HIDE);
 	done(&s, rs);
 
 	spec_add_rule(&s, SPEC_READ, true, "a/{b,c");
-	ok_int(ruleset_new(&s, &rs, &e), -1, "a pattern that is none");
+	ok_int(ruleset_new(s.rules, s.nrules, NULL, &rs, &e), -1, "a pattern that is none");
 	ok_err(&e, "rule \"a/{b,c\"", "is named");
 	spec_release(&s);
 }
@@ -238,6 +243,79 @@ test_silent(void)
 	done(&s, rs);
 }
 
+#define MAY_WRITE(path) ok(ruleset_may_write(rs, path), "%s may be written", path)
+#define NO_WRITE(path) ok(!ruleset_may_write(rs, path), "%s may not", path)
+
+static void
+test_writes(void)
+{
+	struct spec s;
+	struct ruleset *rs = RULES(&s, "write src", "deny-write src/gen", "write src/gen/ok",
+		"deny-write-glob src/*.lock", "write src/b.lock/x", "deny-write same", "write same",
+		"write-glob log/**/*.log", "deny-write-glob log/?ld", "quiet-glob src/.cach?",
+		"read lib", "write key", "deny-read key");
+
+	MAY_WRITE("src");
+	MAY_WRITE("src/a");
+	NO_WRITE("src/gen");
+	NO_WRITE("src/gen/x");
+	MAY_WRITE("src/gen/ok/x");
+	NO_WRITE("src/a.lock");
+	NO_WRITE("src/a.lock/x"); /* a directory that a deny matches, and all that is in it */
+	NO_WRITE("src/b.lock/y");
+	MAY_WRITE("src/b.lock/x/y");
+	NO_WRITE("same");
+	MAY_WRITE("log/a/b.log");
+	NO_WRITE("log/a");
+	NO_WRITE("log/old/b.log");
+	NO_WRITE("src/.cache");
+	NO_WRITE("src/.cache/x");
+	NO_WRITE("lib/x");
+	MAY_WRITE("key");
+	ok(!ruleset_may_read(rs, "key") && ruleset_may_read(rs, "src/gen"),
+		"each family of rules decides alone");
+	ok(ruleset_is_quiet(rs, "src/.cache/x") && !ruleset_is_quiet(rs, "src/x"), "quiet");
+	ok(ruleset_may_write_below(rs, "") && ruleset_may_write_below(rs, "src/gen") &&
+			ruleset_may_write_below(rs, "src/b.lock") &&
+			ruleset_may_write_below(rs, "log/a"),
+		"on the way to a grant");
+	ok(!ruleset_may_write_below(rs, "src/gen/x") &&
+			!ruleset_may_write_below(rs, "src/a.lock") &&
+			!ruleset_may_write_below(rs, "log/old/a") &&
+			!ruleset_may_write_below(rs, "src/.cache") &&
+			!ruleset_may_write_below(rs, "lib"),
+		"not on the way to one");
+	done(&s, rs);
+}
+
+static void
+test_names_write(void)
+{
+	struct spec s;
+	struct ruleset *rs = RULES(&s, "write ", "write .github/workflows/ci.yml", "write a/.git",
+		"write-glob .husky/*", "write-glob .vscode/x/*.json", "write-glob **/.npmrc",
+		"read .idea");
+
+	ok(ruleset_names_write(rs, ".github", ".github") &&
+			ruleset_names_write(rs, ".github", ".github/workflows") &&
+			ruleset_names_write(rs, ".github", ".github/workflows/ci.yml"),
+		"what a rule names, and the way to it");
+	ok(!ruleset_names_write(rs, ".github", ".github/x") &&
+			!ruleset_names_write(rs, ".github", ".github/workflows/other.yml"),
+		"nothing beside it");
+	ok(ruleset_names_write(rs, "a/.git", "a/.git/hooks/x"), "all that is in what it names");
+	ok(!ruleset_names_write(rs, ".git", ".git") && !ruleset_names_write(rs, "b/.git", "b/.git"),
+		"a rule of a directory above names nothing in it");
+	ok(!ruleset_names_write(rs, ".husky", ".husky") &&
+			!ruleset_names_write(rs, ".husky", ".husky/x") &&
+			!ruleset_names_write(rs, ".vscode", ".vscode/x") &&
+			!ruleset_names_write(rs, ".npmrc", ".npmrc") &&
+			!ruleset_names_write(rs, "c/.npmrc", "c/.npmrc"),
+		"nor does a pattern");
+	ok(!ruleset_names_write(rs, ".idea", ".idea"), "nor a read rule");
+	done(&s, rs);
+}
+
 static void
 test_add_read(void)
 {
@@ -273,7 +351,7 @@ test_many(void)
 		snprintf(path, sizeof(path), "packages/p%d/src/f%d.c", i % 50, i);
 		spec_add_rule(&s, i % 2 ? SPEC_READ : SPEC_DENY_READ, false, path);
 	}
-	ok_int(ruleset_new(&s, &rs, &e), 0, "5000 rules");
+	ok_int(ruleset_new(s.rules, s.nrules, NULL, &rs, &e), 0, "5000 rules");
 	for (int i = 0; i < 5000; i++) {
 		snprintf(path, sizeof(path), "packages/p%d/src/f%d.c", i % 50, i);
 		wrong += ruleset_verdict(rs, path, HOST_FILE) !=
@@ -297,6 +375,8 @@ main(void)
 	test_denies();
 	test_globs();
 	test_silent();
+	test_writes();
+	test_names_write();
 	test_add_read();
 	test_many();
 	return tap_done();

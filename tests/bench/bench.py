@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What vx costs, in ratios to other programs measured in turns on the same machine (make bench).
+
+    bench.py --vx PATH [--part start|read|workload] [--packages N] [--rounds N]
+
+  start     a sandboxed `true` against the same view made by bubblewrap
+  read      a Python program that reads 2,000 granted files, inside against outside
+  workload  N packages with three trivial tasks each (default 1,090: 3,270 tasks): warm, restored and
+            cold runs of vx against git status, ninja, and Turborepo where VX_BENCH_TURBO names a
+            directory with a `turbo` program in it
+
+In each round every program runs once, one after the other, so that what disturbs one disturbs all. Medians
+are printed; quote the ratios, never the seconds.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def environment():
+    keep = {k: v for k, v in os.environ.items() if not k.startswith(("VX_", "CI"))}
+    keep.update(NO_COLOR="1", TURBO_TELEMETRY_DISABLED="1", DO_NOT_TRACK="1", PYTHONDONTWRITEBYTECODE="1")
+    return keep
+
+
+def once(cmd, cwd, prepare=None):
+    """Seconds of one run; a failing command ends the benchmark."""
+    if prepare:
+        prepare()
+    with tempfile.TemporaryFile() as said:
+        t0 = time.perf_counter()
+        p = subprocess.Popen(cmd, cwd=cwd, env=environment(),
+                             stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        _, status, usage = os.wait4(p.pid, 0)
+        seconds = time.perf_counter() - t0
+        p.returncode = os.waitstatus_to_exitcode(status)
+        if p.returncode:
+            said.seek(0)
+            sys.exit(f"bench: {' '.join(map(str, cmd))}: exit {p.returncode}\n{said.read().decode(errors='replace')}")
+    # Of the process and of all it waited for, the largest.
+    once.peak_mib = usage.ru_maxrss / 1024
+    return seconds
+
+
+def in_turns(contenders, rounds):
+    """{name: (cmd, cwd, prepare)} to {name: [seconds]}; one round more at first, not counted."""
+    got = {name: [] for name in contenders}
+    for i in range(rounds + 1):
+        for name, (cmd, cwd, prepare) in contenders.items():
+            s = once(cmd, cwd, prepare)
+            if i:
+                got[name].append(s)
+    return got
+
+
+def table(title, got, base, goals=None):
+    print(f"\n{title}")
+    ref = statistics.median(got[base])
+    for name, seconds in got.items():
+        m = statistics.median(seconds)
+        goal = (goals or {}).get(name)
+        mark = "" if goal is None else f"  goal {goal:g}: {'met' if m / ref <= goal else 'NOT MET'}"
+        print(f"  {name:28} {m * 1000:10.2f} ms  {min(seconds) * 1000:9.2f} .. {max(seconds) * 1000:<9.2f}"
+              f" {m / ref:7.2f} x {base}{mark}")
+    sys.stdout.flush()
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def git_init(ws):
+    git = ["git", "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false", "-c", "user.name=bench",
+           "-c", "user.email=bench@example.invalid", "-c", "init.defaultBranch=main"]
+    for words in (["init", "-q"], ["config", "gc.auto", "0"], ["add", "-A"], ["commit", "-q", "-m", "workspace"]):
+        subprocess.run([*git, *words], cwd=ws, check=True)
+
+
+# --- start ---------------------------------------------------------------------------------------
+def spec_text(ws, cwd, scratch, argv, rules):
+    lines = ["vx-spec 1", f"workspace {ws}", f"cwd {cwd}", f"scratch {scratch}", f"home {pathlib.Path.home()}"]
+    lines += [f"arg {word}" for word in argv]
+    lines += [f"env PATH={os.environ['PATH']}"]
+    lines += rules
+    return "\n".join(lines) + "\nend\n"
+
+
+def part_start(args, top):
+    ws = top / "start"
+    write(ws / "p/src/a", "a\n")
+    write(ws / "p/secret", "s\n")
+    scratch = ws / ".vx/scratch"
+    spec = top / "spec"
+    true = shutil.which("true")
+    write(spec, spec_text(ws, "p", scratch, [true], ["read p/src", "write-glob p/dist/**"]))
+
+    def fresh():
+        if scratch.exists():
+            scratch.rename(top / f"used-{time.monotonic_ns()}")
+        scratch.mkdir(parents=True)
+
+    bwrap = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--tmpfs", str(ws), "--bind", str(ws / "p/src"),
+             str(ws / "p/src"), "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chdir", str(ws / "p"), true]
+    got = {"true": [], "bwrap": [], "vx-sandbox": []}
+    for i in range(args.starts + 5):
+        row = {"true": once([true], ws), "bwrap": once(bwrap, ws), "vx-sandbox": once([str(args.sandbox), "--spec", str(spec)], ws, fresh)}
+        if i >= 5:
+            for name, s in row.items():
+                got[name].append(s)
+    table(f"sandboxed true, {args.starts} rounds", got, "bwrap", {"vx-sandbox": 1.0})
+
+
+# --- read ----------------------------------------------------------------------------------------
+READER = """import pathlib
+n = 0
+for d in sorted(pathlib.Path("data").iterdir()):
+    for f in sorted(d.iterdir()):
+        n += len(f.read_bytes())
+assert n == {total}, n
+"""
+
+
+def part_read(args, top):
+    """The same reader, timed by itself inside and outside, so that the start of vx is not in it."""
+    ws = top / "read"
+    total = 0
+    for d in range(20):
+        for f in range(100):
+            text = f"{d} {f}\n" * 40
+            total += len(text)
+            write(ws / f"data/d{d}/f{f}.txt", text)
+    write(ws / "reader.py", "import time\nt0 = time.perf_counter()\n" + READER.format(total=total)
+          + "print('seconds', time.perf_counter() - t0)\n")
+    sandbox = {"allow": {"read": ["reader.py", "data/**"]}}
+    write(ws / "vx.config.json", json.dumps({"name": "read", "tasks": {
+        "in": {"exec": {"command": f"{sys.executable} reader.py", "sandbox": sandbox}},
+        "out": {"exec": {"command": f"{sys.executable} reader.py"}}}}))
+    git_init(ws)
+    got = {"outside": [], "inside": [], "whole outside": [], "whole inside": []}
+    for i in range(args.rounds * 2 + 1):
+        for name, task in (("outside", "out"), ("inside", "in")):
+            t0 = time.perf_counter()
+            p = subprocess.run([str(args.vx), "run", task], cwd=ws, env=environment(), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            whole = time.perf_counter() - t0
+            said = [line for line in p.stdout.splitlines() if line.startswith("seconds ")]
+            if p.returncode or not said:
+                sys.exit(f"bench: vx run {task}: exit {p.returncode}\n{p.stdout}")
+            if i:
+                got[name].append(float(said[-1].split()[1]))
+                got["whole " + name].append(whole)
+    table("a Python program reads 2,000 granted files", {k: got[k] for k in ("outside", "inside")}, "outside",
+          {"inside": 1.4})
+    table("the same with the whole of vx run around it", {k: got[k] for k in ("whole outside", "whole inside")},
+          "whole outside")
+
+
+# --- workload ------------------------------------------------------------------------------------
+BUILD, TEST, LINT = "mkdir -p dist && cat src/* > dist/out.txt", "test -d src", "test -s src/f0.js"
+LAYERS, DEPS, FILES = 100, 30, 4
+
+
+def packages(n):
+    """[(name, [names it depends on])]: layers of equal width, each on the one below, one on top of all."""
+    rng = random.Random(1)
+    layers = min(LAYERS, n)
+    width, wide = divmod(n - 1, max(1, layers - 1))
+    below, out = [], []
+    for layer in range(layers - 1):
+        here = [f"l{layer}-{i}" for i in range(width + (layer < wide))]
+        for name in here:
+            out.append((name, sorted(rng.sample(below, min(DEPS, len(below))))))
+        below = here
+    out.append(("top", sorted(below)))
+    return out
+
+
+def generate(ws, pkgs):
+    """The same work for each program, in its own words."""
+    ninja = ["rule run", "  command = cd packages/$p && $cmd", "rule check",
+             "  command = (cd packages/$p && $cmd) && touch $out"]
+    turbo_task = {"build": (BUILD, ["^build"], ["dist/**"]), "test": (TEST, ["build"], []), "lint": (LINT, [], [])}
+    write(ws / ".gitignore", "dist\nnode_modules\n.vx\n.turbo\n.ninja_*\n.stamps\n")
+    write(ws / "package.json", json.dumps({"name": "bench", "private": True, "packageManager": "bun@1.4.5",
+                                           "workspaces": ["packages/*"]}))
+    write(ws / "turbo.json", json.dumps({"tasks": {
+        name: {"inputs": ["src/**"], "outputs": out, "dependsOn": deps}
+        for name, (_, deps, out) in turbo_task.items()}}))
+    lock = {"lockfileVersion": 1, "workspaces": {"": {"name": "bench"}}, "packages": {}}
+    config = json.dumps({"tasks": {
+        name: {"dependsOn": deps, "exec": {"command": cmd},
+               "cache": {"inputs": {"files": ["src/**"]}, "outputs": {"files": out}}}
+        for name, (cmd, deps, out) in turbo_task.items()}}, indent=1)
+    for name, deps in pkgs:
+        d = ws / "packages" / name
+        edges = {dep: "workspace:*" for dep in deps}
+        write(d / "package.json", json.dumps({
+            "name": name, "version": "0.0.0", "private": True, "dependencies": edges,
+            "scripts": {task: cmd for task, (cmd, _, _) in turbo_task.items()}}))
+        write(d / "vx.config.json", config)
+        lock["workspaces"][f"packages/{name}"] = {"name": name, "version": "0.0.0", "dependencies": edges}
+        lock["packages"][name] = [f"{name}@workspace:packages/{name}"]
+        for i in range(FILES):
+            write(d / f"src/f{i}.js", f"module.exports = '{name} {i}';\n" + "// line of text\n" * 25)
+        files = " ".join(f"packages/{name}/src/f{i}.js" for i in range(FILES))
+        out = f"packages/{name}/dist/out.txt"
+        ups = " ".join(f"packages/{dep}/dist/out.txt" for dep in deps)
+        ninja += [f"build {out}: run {files} | {ups}", f"  p = {name}", f"  cmd = {BUILD}",
+                  f"build .stamps/{name}.test: check {files} | {out}", f"  p = {name}", f"  cmd = {TEST}",
+                  f"build .stamps/{name}.lint: check {files}", f"  p = {name}", f"  cmd = {LINT}"]
+    write(ws / "bun.lock", json.dumps(lock))
+    write(ws / "build.ninja", "\n".join(ninja) + "\n")
+    git_init(ws)
+
+
+def part_workload(args, top):
+    pkgs = packages(args.packages)
+    jobs = "4"
+    logs = "--output-logs=errors-only"
+    run = {
+        "vx": [str(args.vx), "run", "build", "test", "lint", "--all", "--concurrency", jobs, logs],
+        "vx --sandbox": [str(args.vx), "run", "build", "test", "lint", "--all", "--sandbox", "--concurrency", jobs,
+                         logs],
+        "ninja": ["ninja", "--quiet", f"-j{jobs}"],
+        "git status": ["git", "status", "--porcelain", "-uall"],
+    }
+    turbo = os.environ.get("VX_BENCH_TURBO")
+    if turbo:
+        run["turbo"] = [str(pathlib.Path(turbo) / "turbo"), "run", "build", "test", "lint", f"--concurrency={jobs}",
+                        "--ui=stream", logs]
+    # A workspace each: what one restores must not disturb the other.
+    ws = {name: top / name.replace(" ", "-") for name in run}
+    for path in ws.values():
+        generate(path, pkgs)
+
+    def wipe(path, caches):
+        def prepare():
+            for dist in path.glob("packages/*/dist"):
+                shutil.rmtree(dist)
+            for name in (".vx", ".turbo", ".ninja_log", ".ninja_deps", ".stamps") if caches else ():
+                gone = path / name
+                shutil.rmtree(gone) if gone.is_dir() else gone.unlink(missing_ok=True)
+        return prepare
+
+    tools = [n for n in run if n != "git status"]
+    cold = {name: [] for name in tools}
+    for _ in range(args.cold):
+        for name in tools:
+            cold[name].append(once(run[name], ws[name], wipe(ws[name], True)))
+    tasks = 3 * len(pkgs)
+    table(f"cold, {tasks} tasks", cold, "ninja", {"vx": 1.3})
+
+    warm = in_turns({name: (run[name], ws[name], None) for name in run}, args.rounds)
+    table(f"warm, {tasks} tasks up to date", warm, "ninja", {"vx": 1.5})
+    cachers = [n for n in tools if n != "ninja"]
+    restore = in_turns({n: (run[n], ws[n], wipe(ws[n], False)) for n in cachers}, args.rounds)
+    table("all outputs deleted, restored", restore, "vx")
+    if turbo:
+        for what, got, goal in (("warm", warm, 0.3), ("restore", restore, 0.25)):
+            ratio = statistics.median(got["vx"]) / statistics.median(got["turbo"])
+            print(f"  {what}: vx / turbo = {ratio:.3f}  goal {goal}: {'met' if ratio <= goal else 'NOT MET'}")
+    once(run["vx"], ws["vx"])
+    print(f"\n  peak memory of a warm run: {once.peak_mib:.1f} MiB  goal 48: {'met' if once.peak_mib <= 48 else 'NOT MET'}")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--vx", type=pathlib.Path, required=True)
+    p.add_argument("--part", choices=["start", "read", "workload"], action="append")
+    p.add_argument("--packages", type=int, default=1090)
+    p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--cold", type=int, default=1)
+    p.add_argument("--starts", type=int, default=200)
+    args = p.parse_args()
+    args.vx = args.vx.resolve()
+    args.sandbox = args.vx.parent / "vx-sandbox"
+    parts = {"start": part_start, "read": part_read, "workload": part_workload}
+    # On a disk: never /tmp, which a sandbox replaces.
+    with tempfile.TemporaryDirectory(prefix="vx-bench.", dir=os.environ.get("VX_BENCH_DIR", "/var/tmp")) as top:
+        for name in args.part or parts:
+            parts[name](args, pathlib.Path(top).resolve())
+
+
+main()

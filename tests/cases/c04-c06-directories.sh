@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# C04: remove and re-create a granted directory. C06: rename between two grants.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+. "${VX_SRCDIR:?}/tests/cases/box.sh"
+require_program python3
+
+mkdir -p dist/a
+echo 1 >dist/a/f
+inode=$(stat -c %i dist)
+box '{ "allow": { "write": ["dist/**"] } }' <<'E'
+set -e
+rm -rf dist
+mkdir dist
+echo 2 >dist/g
+E
+findings 0 "C04: rm -rf dist && mkdir dist"
+is "$(find dist -mindepth 1 | sort | tr '\n' ' ')" "dist/g " "the host has what the task left"
+is "$(cat dist/g)" 2 "with its content"
+is "$(stat -c %i dist)" "$inode" "the directory itself was never replaced"
+clean C04
+
+# The same where dist is a declared output: the task does not see it at first.
+box '{ "allow": { "write": ["dist/**"] } }' \
+	', "cache": { "inputs": { "files": [] }, "outputs": { "files": ["dist/**"] } }' <<'E'
+set -e
+test ! -e dist
+mkdir dist
+echo 3 >dist/h
+E
+findings 0 "declared outputs are absent at the start"
+is "$(find dist -mindepth 1 | sort | tr '\n' ' ')" "dist/h " "and wholly replaced at the end"
+is "$(stat -c %i dist)" "$inode" "in the same directory"
+
+rm -rf dist
+mkdir out cache out/before
+echo x >out/f
+i=0
+while [ $i -lt 20 ]; do
+	echo $i >out/before/$i
+	i=$((i + 1))
+done
+box '{ "allow": { "write": ["out/**", "cache/**"] } }' <<'E'
+set -e
+mkdir out/d
+echo y >out/d/y
+exec python3 - <<'P'
+import os
+os.rename("out/f", "cache/f")
+os.rename("out/d", "cache/d")
+os.rename("out/before", "cache/before")
+P
+E
+findings 0 "C06: rename(2) of a file, a new directory and one that was there"
+is "$(cat cache/f)" x "the file has moved"
+is "$(cat cache/d/y)" y "the new directory too"
+is "$(find cache/before -type f | wc -l | tr -d ' ')" 20 "and the one with 20 files"
+is "$(find out -mindepth 1)" "" "nothing stayed behind"
+clean C06
+
+# A process of the host that stands in an output directory sees the next build there.
+rm -rf out cache
+mkdir -p lib/dist
+echo first >lib/dist/page
+fifo ask
+(
+	cd lib/dist || exit
+	exec 8<.
+	read -r go <"$T/ask"
+	echo "$go" >/dev/null
+	cat page
+	cat /proc/self/fd/8/page
+) >"$T/served" &
+server=$!
+box '{ "allow": { "write": ["lib/dist/**"] } }' \
+	', "cache": { "inputs": { "files": [] }, "outputs": { "files": ["lib/dist/**"] } }' <<'E'
+mkdir -p lib/dist && echo second >lib/dist/page
+E
+findings 0 "a build under a running server"
+echo go >"$T/ask"
+wait "$server"
+is "$(tr '\n' ' ' <"$T/served")" "second second " "the server sees the second build"
+done_testing

@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Names that somebody executes or obeys later do not reach the workspace through a grant of a directory
+# or a pattern: at any depth, in any case, made in any way. Nor does anything reach vx's own places.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+. "${VX_SRCDIR:?}/tests/cases/box.sh"
+
+cat >"$T/names" <<'E'
+.bash_profile
+.bashrc
+.cargo/config
+.cargo/config.toml
+.claude/agents
+.claude/commands
+.devcontainer
+.envrc
+.git
+.gitconfig
+.github
+.gitmodules
+.husky
+.idea
+.mcp.json
+.npmrc
+.pnpmfile.cjs
+.profile
+.ripgreprc
+.vscode
+.yarnrc.yml
+.zprofile
+.zshrc
+vx-lock.json
+vx.config.json
+vx.config.mts
+vx.workspace.json
+E
+tr 'a-z' 'A-Z' <"$T/names" >"$T/upper"
+cat "$T/upper" >>"$T/names"
+nnames=$(wc -l <"$T/names")
+# What is left in the workspace that is no directory, but the config that box writes.
+left() { find . -name .vx -prune -o ! -type d ! -path ./vx.config.json -print | sort | tr '\n' ' '; }
+
+# HOW, with $1 the name: it is made in the task.
+made() {
+	for grant in '**' '**/*' '*", "**/.*", "**/*.*'; do
+		rm -rf a
+		box "{ \"allow\": { \"write\": [\"$grant\"] } }" <<E
+make() {
+	$2
+}
+for dir in . a/b/c; do
+	mkdir -p \$dir/.cargo \$dir/.CARGO \$dir/.claude \$dir/.CLAUDE
+	while read -r name; do
+		make "\$dir/\$name"
+	done <$T/names
+done
+rm -rf source
+echo fine >a/fine.txt
+E
+		findings $((2 * nnames)) "$1, allow.write '$grant'"
+		is "$(left)" "./a/fine.txt " "$1, allow.write '$grant': nothing else is committed"
+		like vx.config.json "\"command\"" "$1, allow.write '$grant': the config is what it was"
+	done
+}
+# shellcheck disable=SC2016 # expanded in the task
+{
+	made 'a file' 'rm -f "$1"; echo x >"$1"'
+	made 'a directory' 'rm -f "$1"; mkdir -p "$1/x"; echo x >"$1/x/y"'
+	made 'a renamed file' 'echo x >source; mv source "$1"'
+	made 'a renamed directory' 'rm -f "$1"; mkdir -p source/x; echo x >source/x/y; mv source "$1"'
+	made 'a hard link' 'echo x >source; ln -f source "$1"'
+	made 'a symbolic link' 'ln -sfn "$PWD/a/fine.txt" "$1"'
+}
+
+# A link that leads to such a name.
+rm -rf a
+box '{ "allow": { "write": ["**/*"] } }' <<'E'
+mkdir -p a/gen/commands
+echo x >a/gen/config.toml
+echo x >a/gen/commands/c
+ln -s gen a/.cargo
+ln -s gen a/.Claude
+E
+findings 2 "a link in the place of .cargo and .claude"
+is "$(left)" "./a/gen/commands/c ./a/gen/config.toml " "what it leads to is only a file"
+
+# What is there already is neither changed nor removed.
+rm -rf a
+mkdir -p a/.husky
+echo old >a/.husky/pre-commit
+echo old >a/.npmrc
+box '{ "allow": { "write": ["**"] } }' <<'E'
+echo new >>a/.husky/pre-commit
+rm a/.npmrc
+E
+findings 2 "changes of what is there"
+is "$(cat a/.husky/pre-commit a/.npmrc)" "old
+old" "it is as it was"
+box '{ "allow": { "write": ["a"] } }' <<'E'
+rm -rf a
+E
+is "$(cat a/.husky/pre-commit a/.npmrc)" "old
+old" "also when all around it is removed"
+
+# By its own path it is.
+rm -rf a
+box '{ "allow": { "write": ["**", "a/.npmrc", "a/.cargo/config.toml", "a/{.envrc,.husky}"] } }' <<'E'
+mkdir -p a/.cargo a/.husky
+for f in .npmrc .cargo/config.toml .envrc .husky/x .mcp.json; do echo x >a/$f; done
+E
+findings 1 "names that are granted by their own path"
+is "$(left)" "./a/.cargo/config.toml ./a/.envrc ./a/.husky/x ./a/.npmrc " "they are committed"
+
+# The cache in use, wherever it is in the workspace.
+rm -rf a
+run run t --cache-dir store
+box '{ "allow": { "write": ["**"] } }' <<'E'
+ls -A store
+mkdir -p store
+echo x >store/index.db
+echo x >.vx/history.db
+E
+run run t --cache-dir store
+exits 1 "a task that writes into the cache"
+said_not '^(index\.db|blobs|\.gitignore)$' "it does not see what is there"
+said '^write store/index\.db' "the cache is named"
+said '^write \.vx/history\.db' "so is the state"
+not_ok "and what it wrote is not there" grep -qx x store/index.db
+clean "names never committed"
+done_testing

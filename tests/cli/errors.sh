@@ -1,0 +1,178 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What is refused, with which exit code, and where the message points.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+cd "$W" || exit 99
+
+run
+exits 2 "vx alone outside any workspace"
+said 'no workspace' "says so"
+run frobnicate
+exits 2 "an unknown verb"
+said 'frobnicate' "is named"
+run --version
+exits 0 "--version"
+like "$OUT" '[0-9]+\.[0-9]+\.[0-9]+' "prints the version"
+run run --help
+exits 0 "run --help"
+
+run run build
+exits 2 "outside any workspace"
+said 'vx.workspace.json' "says what would make one"
+
+echo '{ "projects": ["p/*"] }' >vx.workspace.json
+put p/a/vx.config.json <<E
+{
+	"name": "a",
+	"tasks": {
+		"build": { "exec": { "command": "touch $T/ran" } }
+	}
+}
+E
+
+run
+exits 0 "vx alone in a workspace"
+said 'vx COMMAND' "says what it can do"
+
+refused() { # NAME REGEX: run says it with exit 2 and starts nothing
+	run run build --all
+	exits 2 "$1"
+	said "$2" "$1: $2"
+	ok "$1: nothing was run" test ! -e "$T/ran"
+}
+
+usage() { # NAME REGEX ARGS...
+	u_name=$1 u_re=$2
+	shift 2
+	run run "$@"
+	exits 2 "$u_name"
+	said "$u_re" "$u_name: $u_re"
+	ok "$u_name: nothing was run" test ! -e "$T/ran"
+}
+usage "unknown option" 'unknown (option|flag).*--concurency' build --all --concurency 2
+said '--concurrency' "the nearest option is offered"
+usage "a number that is none" '--concurrency' build --all --concurrency two
+usage "a number out of range" '--concurrency' build --all --concurrency 0
+usage "unknown task" 'biuld' biuld --all
+said 'build' "the nearest task is offered"
+usage "unknown project" 'nope' nope#build
+usage "a filter that matches nothing" 'nope' build --filter nope
+usage "a bad --continue" '--continue' build --all --continue=maybe
+usage "a bad --output-logs" '--output-logs' build --all --output-logs=loud
+usage "a value missing" '--filter' build --filter
+usage "an option of another runner's" '--parallel' build --all --parallel
+usage "no task" 'task' --all
+cd p || exit 99
+usage "a directory outside any project" 'project' build
+cd .. || exit 99
+
+# Config errors: file, line, column and the path of the value.
+config() { put p/b/vx.config.json; }
+config <<'E'
+{
+	"name": "b",
+	"tasks": {
+		"build": {
+			"exec": { "comand": "true" }
+		}
+	}
+}
+E
+refused "unknown field" 'p/b/vx\.config\.json:5:[0-9]+: .*comand'
+said 'command' "the nearest field is offered"
+said 'tasks\.build\.exec' "with the path of the value"
+
+config <<'E'
+{ "name": "b",
+  "tasks": { "build": { "exec": { "command": 7 } } } }
+E
+refused "wrong type" 'p/b/vx\.config\.json:2:[0-9]+: .*tasks\.build\.exec\.command'
+
+config <<'E'
+{ "name": "b",
+  "tasks": { "build": { "exec": { "command": "true", "timeout": 0 } } } }
+E
+refused "bad value" 'p/b/vx\.config\.json:2:[0-9]+: .*timeout'
+
+config <<'E'
+{ "name": "b",
+  "tasks": { "build": { "exec": { "command": "true" } }
+E
+refused "not JSON" 'p/b/vx\.config\.json:[0-9]+:[0-9]+'
+
+config <<'E'
+{ "name": "b", "tasks": { "build": { "exec": { "command": "true" },
+  "cache": { "inputs": { "files": ["/etc/passwd"] }, "outputs": { "files": [] } } } } }
+E
+refused "an absolute input" 'p/b/vx\.config\.json:2:[0-9]+: .*files'
+config <<'E'
+{ "name": "b", "tasks": { "build": { "exec": { "command": "true" },
+  "cache": { "inputs": { "files": ["../a/**"] }, "outputs": { "files": [] } } } } }
+E
+refused "an input outside the project" 'p/b/vx\.config\.json:2:[0-9]+: .*files'
+config <<'E'
+{ "name": "b", "tasks": { "build": { "exec": { "command": "true" }, "cache": { "inputs": { "files": [] } } } } }
+E
+refused "cache without outputs" 'outputs'
+config <<'E'
+{ "name": "b", "tasks": { "build": { "exec": { "command": "true", "interactive": true } } } }
+E
+refused "what this vx does not have" 'interactive.*not in this vx'
+config <<'E'
+{ "name": "b", "tasks": { "build": { "dependsOn": ["genrate"], "exec": { "command": "true" } } } }
+E
+refused "a dependency that does not exist" 'genrate'
+config <<'E'
+{ "name": "b", "tasks": { "build": { "dependsOn": ["a#genrate"], "exec": { "command": "true" } } } }
+E
+refused "a dependency in another project that does not exist" 'genrate'
+config <<'E'
+{ "name": "b", "tasks": {
+  "build": { "dependsOn": ["two"], "exec": { "command": "true" } },
+  "two": { "dependsOn": ["three"], "exec": { "command": "true" } },
+  "three": { "dependsOn": ["build"], "exec": { "command": "true" } } } }
+E
+refused "a cycle" 'b#build -> b#two -> b#three -> b#build|b#two -> b#three -> b#build -> b#two|b#three -> b#build -> b#two -> b#three'
+config <<'E'
+{ "name": "b", "tasks": {
+  "build": { "exec": { "command": "true" }, "cache": { "inputs": { "files": [] }, "outputs": { "files": ["dist/**"] } } },
+  "too": { "exec": { "command": "true" }, "cache": { "inputs": { "files": [] }, "outputs": { "files": ["dist/x"] } } } } }
+E
+run run build too --all
+exits 2 "two tasks with one output"
+said 'b#build' "names the one"
+said 'b#too' "and the other"
+
+config <<'E'
+{ "name": "a", "tasks": { "build": { "exec": { "command": "true" } } } }
+E
+refused "two projects of one name" 'p/a'
+said 'p/b' "both are named"
+config <<'E'
+{ "name": "b" }
+E
+put p/b/vx.config.ts <<'E'
+export default {};
+E
+refused "two configs in one directory" 'vx\.config\.json'
+said 'vx\.config\.ts' "both are named"
+rm -r p/b
+
+# Comments, trailing commas and $schema are fine.
+put p/b/vx.config.json <<E
+// what builds b
+{
+	"\$schema": "./schema.json",
+	"name": "b", /* not the directory's */
+	"tasks": { "build": { "exec": { "command": "touch $T/ran", }, }, },
+}
+E
+run run b#build
+exits 0 "comments and trailing commas"
+ok "it ran" test -e "$T/ran"
+
+# A name cannot forge lines of the report.
+run run "$(printf 'x\n\033[31mfailed')"
+exits 2 "control bytes in a name"
+not_ok "no escape byte reaches the terminal" grep -q "$(printf '\033')" "$ERR"
+done_testing

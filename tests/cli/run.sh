@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Selection, --dry, --continue, forwarded arguments, environment, exit codes.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+cd "$W" || exit 99
+
+task() { # COMMAND [MORE-FIELDS]
+	printf '{ "exec": { "command": "%s" }%s }' "$1" "${2:-}"
+}
+project() { # NAME DEPENDENCIES TASKS
+	printf '{ "name": "%s", "dependencies": [%s], "tags": ["t"], "tasks": { %s } }\n' "$1" "$2" "$3" |
+		put "p/$1/vx.config.json"
+}
+note() { printf 'echo %s >>%s/ran' "$1" "$T"; }
+build() { printf '"build": %s' "$(task "$(note "$1")" ', "dependsOn": ["^build"]')"; }
+echo '{ "projects": ["p/*"] }' >vx.workspace.json
+project lib '' "$(build lib)"
+project mid '"lib"' '' # holds no task: passed through
+project app '"mid"' "$(build app), \"test\": $(task "$(note app-test)" ', "dependsOn": ["build"]')"
+project top '"app"' "$(build top)"
+project alone '' "$(build alone)"
+
+ran() { tr '\n' ' ' <"$T/ran"; }
+fresh() { : >"$T/ran"; }
+selects() { # WANT NAME ARGS...: which ran, sorted
+	s_want=$1 s_name=$2
+	shift 2
+	fresh
+	run run "$@"
+	exits 0 "$s_name"
+	is "$(sort "$T/ran" | tr '\n' ' ')" "$s_want" "$s_name: what ran"
+}
+
+selects "alone app lib top " "--all" build --all
+fresh
+run run build --all --concurrency 1
+is "$(tr '\n' ' ' <"$T/ran" | sed 's/alone //')" "lib app top " "dependencies first, through a project without the task"
+cd p/app || exit 99
+selects "app lib " "the project of the current directory and what it needs" build
+mkdir -p deep/er && cd deep/er || exit 99
+selects "app lib " "also from a directory inside it" build
+cd "$W" || exit 99
+selects "app lib " "pkg#task" app#build
+selects "app lib " "--filter by name" build --filter app
+selects "app lib top " "a dependent needs its dependencies" build --filter top
+selects "alone app lib " "--filter by glob" build --filter 'a*'
+selects "alone " "--filter by directory" build --filter ./p/alone
+selects "app lib top " "...name: dependents too" build --filter '...app'
+selects "app lib " "name...: dependencies too" build --filter 'app...'
+selects "app lib top " "exclusion" build --filter '*' --filter '!alone'
+selects "app app-test lib " "two tasks" build test --filter app
+fresh
+run run build --filter top --exclude-dependencies
+exits 2 "an option that this vx does not have"
+said 'not in this vx' "is refused by name"
+
+fresh
+run run build --all --dry
+exits 0 "--dry"
+is "$(ran)" "" "--dry runs nothing"
+like "$OUT" 'lib#build' "and lists the plan"
+ok "it leaves nothing to lock or restore behind" test ! -e p/lib/dist
+
+# Failures.
+project lib '' "\"build\": $(task "$(note lib); exit 7" ', "dependsOn": ["^build"]')"
+fresh
+run run build --all --concurrency 1
+exits 1 "a failed dependency"
+is "$(sort "$T/ran" | tr '\n' ' ')" "alone lib " "what depends on it is skipped, the rest goes on"
+said 'failed \(exit 7\)' "with the code of the failure"
+said 'app#build.*skipped|skipped.*app#build' "the skipped are named"
+said 'blocked by lib#build' "with what blocks them"
+fresh
+run run build --all --continue=always
+exits 1 "--continue=always still fails"
+is "$(sort "$T/ran" | tr '\n' ' ')" "alone app lib top " "but runs everything"
+fresh
+run run build --all --continue=never --concurrency 1
+exits 1 "--continue=never"
+is "$(ran | tr ' ' '\n' | grep -cE 'app|top')" 0 "nothing after the failure that needs it"
+
+project lib '' "\"build\": $(task 'kill -9 $$')"
+run run lib#build
+exits 1 "a task killed by a signal"
+said '137' "is 128 + signal"
+said 'SIGKILL' "which is named"
+project lib '' "\"build\": $(task 'nosuchprogram --x')"
+run run lib#build
+exits 1 "a program that is not there"
+said '127' "is 127"
+said 'nosuchprogram' "and named"
+
+# Forwarded arguments reach what was asked for, quoted, and nothing else.
+project lib '' "\"build\": $(task "printf '<%s>' lib >>$T/args; printf '<%s>' ")"
+project app '"lib"' "\"build\": $(task "printf '<%s>' app >>$T/args; printf '<%s>'" ', "dependsOn": ["^build"]')"
+run run app#build -- 'two words' "it's" '$HOME' -x
+exits 0 "forwarded arguments"
+said "<two words><it's><[\$]HOME><-x>" "arrive as they were given"
+said_not 'lib.*two words' "not at a dependency"
+
+# The environment is isolated.
+put p/env/vx.config.json <<'E'
+{ "name": "env", "tasks": { "show": { "exec": {
+	"command": "echo s=${SEEN-unset} h=${HIDDEN-unset} d=$DEFINED u=${EMPTY-unset}",
+	"env": { "passThrough": ["SEEN", "EMPTY"], "define": { "DEFINED": "a b" } } } } } }
+E
+try env SEEN=1 HIDDEN=2 EMPTY='' "$VX" run env#show
+exits 0 "environment"
+said 's=1 h=unset d=a b u=$' "only what is passed through or defined is seen"
+
+# Standard input is empty, not the caller's.
+put p/in/vx.config.json <<'E'
+{ "name": "in", "tasks": { "read": { "exec": { "command": "cat; echo end" } } } }
+E
+echo "not for the task" >"$T/input"
+try sh -c 'exec "$1" run in#read <"$2"' - "$VX" "$T/input"
+exits 0 "standard input"
+said_not 'not for the task' "is not the caller's"
+
+# vx inside vx on the same workspace is refused.
+printf '{ "name": "in", "tasks": { "nest": { "exec": { "command": "%s run in#read" } } } }\n' "$VX" >p/in/vx.config.json
+run run in#nest
+exits 1 "a nested run on the same workspace"
+said 'in#nest' "is refused, naming the task"
+done_testing

@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Timeouts, Ctrl-C, kill -9: what ends how, and that nothing is left.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+require_program setsid
+cd "$W" || exit 99
+fifo up cleaned held
+
+echo '{ "projects": ["p/*"] }' >vx.workspace.json
+cat >"$T/server.sh" <<E
+exec 9>$T/held
+trap 'echo cleaned >$T/cleaned.txt; exit 0' INT TERM HUP
+echo up >$T/up
+while :; do read -r x <$T/never; done
+E
+mkfifo "$T/never"
+cat >"$T/deaf.sh" <<E
+exec 9>$T/held
+trap '' INT TERM HUP
+(trap '' INT TERM HUP; exec setsid sleep 1000) &
+echo up >$T/up
+while :; do read -r x <$T/never; done
+E
+put p/a/vx.config.json <<E
+{ "name": "a", "tasks": {
+	"serve": { "exec": { "command": "sh $T/server.sh" } },
+	"deaf": { "exec": { "command": "sh $T/deaf.sh" } },
+	"slow": { "exec": { "command": "exec 9>$T/held; sleep 1000", "timeout": 300 } },
+	"stubborn": { "exec": { "command": "exec 9>$T/held; trap '' TERM; while :; do :; done", "timeout": 300 } },
+	"leaves": { "exec": { "command": "sleep 1000 & echo \$! >$T/left; echo said" } },
+	"next": { "dependsOn": ["serve"], "exec": { "command": "touch $T/next" } }
+} }
+E
+export VX_KILL_GRACE_MS=500
+
+hold held
+run run a#slow
+exits 1 "a timeout"
+said 'timed out' "is said"
+said '143' "with the code of SIGTERM"
+ok "nothing of the task is left" released
+
+hold held
+run run a#stubborn
+exits 1 "a timeout of a task that does not listen"
+said 'timed out' "is said"
+said '137' "with the code of SIGKILL"
+ok "nothing of it is left" released
+
+# The command's own exit ends the task; what it left behind does not hold the run, and is left alone: a
+# task without a sandbox may start a daemon.
+run run a#leaves
+exits 0 "a background process that holds the pipes"
+said '^said$' "output is complete"
+said '250|still held|left running' "and the cut is said"
+ok "what it left is left alone" kill "$(cat "$T/left")"
+
+stopped() { # SIGNAL CODE
+	rm -f "$T/cleaned.txt" "$T/next"
+	hold held
+	bg run a#next
+	await up >/dev/null || fail "the task did not start"
+	kill -s "$1" "$BG"
+	bg_wait
+	exits "$2" "SIG$1: exit code"
+	ok "SIG$1: the task cleaned up before vx ended" test -e "$T/cleaned.txt"
+	ok "SIG$1: what needs it did not start" test ! -e "$T/next"
+	ok "SIG$1: nothing is left" released
+}
+stopped INT 130
+stopped TERM 143
+stopped HUP 129
+
+hold held
+bg run a#deaf
+await up >/dev/null || fail "the task did not start"
+kill -s INT "$BG"
+bg_wait
+exits 130 "Ctrl-C with a task that does not listen"
+ok "nothing is left, not even what made a session of its own" released
+
+# Of the two processes of vx, the guard is the one that was started, the core its child.
+core() { tr ' ' '\n' <"/proc/$1/task/$1/children" | head -n 1; }
+
+hold held
+bg run a#deaf
+await up >/dev/null || fail "the task did not start"
+is "$(cat "/proc/$BG/comm")" vx-guard "the parent is the guard"
+kill -s KILL "$BG"
+bg_wait
+exits 137 "kill -9 of the guard"
+ok "nothing is left" released
+
+hold held
+bg run a#deaf
+await up >/dev/null || fail "the task did not start"
+kill -s KILL "$(core "$BG")"
+bg_wait
+exits 137 "kill -9 of the core"
+ok "nothing is left" released
+
+run run a#leaves
+exits 0 "the next run finds a clean place"
+kill "$(cat "$T/left")"
+done_testing

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tasks that do not want to end, in a sandbox and without one: deaf to INT, TERM and HUP, with daemons in sessions
+of their own, stopped children, a stopped init, hundreds of processes. Whatever ends the run, nobody is left when it
+has ended, and the outputs of a sandboxed task are as they were. Also on a real terminal, with Ctrl-C, Ctrl-Z and a
+hang-up."""
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from crash import (VX, Place, Run, Tap, Wrong, become_subreaper, children, end_all, expect, expect_nobody, is_alive,  # noqa: E402
+                   kill, living, read_proc, require_sandbox, state, until, wait_dead)
+
+DEAF = """
+trap 'echo heard >SAY' INT TERM HUP
+(trap '' INT TERM HUP; setsid sh -c 'setsid sleep 300 & exec sleep 300' &)
+(trap '' INT TERM HUP; sleep 300) & kill -STOP $!
+kill -STOP 1 2>/dev/null
+echo partial >dist/x
+k=0
+while [ $k -lt MANY ]; do sleep 300 & k=$((k + 1)); done
+echo up >SAY
+while :; do sleep 300; done
+"""
+# It has looked at the names before it says `up`; when the helper does not answer any more, it makes a directory in one
+# that has to be copied up.
+COPIES_UP = """
+[ -e dist/new ]; [ -e new ]
+echo up >SAY
+read -r word <HEAR
+mkdir new/er 2>/dev/null || mkdir new
+echo made >SAY
+exec sleep 300
+"""
+
+
+class Stubborn:
+    def __init__(self):
+        become_subreaper()
+        self.tap = Tap()
+        allow = {"read": ["*.sh"], "write": ["dist/**", "new/**"]}
+        self.place = Place({
+            "boxed": {"exec": {"command": "exec sh deaf.sh", "sandbox": {"allow": allow}}},
+            "free": {"exec": {"command": "exec sh deaf.sh"}},
+            "crowd": {"exec": {"command": "exec sh crowd.sh", "sandbox": {"allow": allow}}},
+            "limited": {"exec": {"command": "exec sh deaf.sh", "timeout": 300, "sandbox": {"allow": allow}}},
+            "copies": {"exec": {"command": "exec sh copies.sh", "sandbox": {"allow": allow}}},
+            "next": {"exec": {"command": "true"}},
+        })
+        self.heard = self.place.fifo("say")
+        self.orders = self.place.fifo("hear")
+        for name, text in (("deaf", DEAF.replace("MANY", "3")), ("crowd", DEAF.replace("MANY", "300")), ("copies", COPIES_UP)):
+            self.place.put(f"p/{name}.sh", text.replace("SAY", self.heard.path).replace("HEAR", self.orders.path))
+        os.mkdir(self.place.project + "/dist")
+        self.reset()
+        self.place.succeed("p#next")
+        self.place.expect_clean("before")
+
+    def reset(self):
+        self.place.put("p/dist/x", "old\n")
+
+    def case(self, name, task, act, codes, shell=None, grace=200):
+        """act(run) once the task is up. Afterwards all must be as it was."""
+        try:
+            run = Run(self.place, [f"p#{task}"], shell=shell, VX_KILL_GRACE_MS=str(grace))
+            run.core()
+            expect(self.heard.await_line("up") == "up", "something else")
+            act(run)
+            rc = run.end()
+            expect(rc in codes, f"exit {rc}, not {codes}\n{run.output()}")
+            expect_nobody("when vx has ended")
+            self.place.expect_clean("when vx has ended")
+            if task != "free":
+                expect(self.place.tree("dist") == {"x": "old\n"}, f"dist: {self.place.tree('dist')}")
+            self.place.succeed("p#next")
+            self.tap.ok(True, name)
+        except Wrong as e:
+            self.tap.ok(False, name, [e])
+            end_all()
+        self.reset()
+        while self.heard.poll():
+            self.heard.await_line("the rest")
+
+    def twice(self, sig):
+        def act(run):
+            kill(run.guard(), sig)
+            self.heard.await_line("that it was asked")
+            kill(run.guard(), sig)
+        return act
+
+    def sandboxed(self):
+        for task, what in (("boxed", "in a sandbox"), ("free", "without a sandbox")):
+            for sig, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+                self.case(f"{sig.name}, {what}", task, lambda run: kill(run.guard(), sig), [code])
+            self.case(f"a second Ctrl-C does not wait for the grace, {what}", task, self.twice(signal.SIGINT), [130], grace=10 ** 9)
+            self.case(f"kill -9 of the core, {what}", task, lambda run: kill(run.core(), signal.SIGKILL), [137])
+            self.case(f"kill -9 of the guard, {what}", task, lambda run: kill(run.guard(), signal.SIGKILL), [-9])
+            self.case(f"kill -9 of the guard during the grace, {what}", task, self.guard_in_grace, [-9], grace=10 ** 9)
+        self.case("a time-out", "limited", lambda run: None, [1])
+        for who in ("helper", "init"):
+            self.case(f"kill -9 of the {who} of 300 processes", "crowd", lambda run: kill(self.inside(run, who), signal.SIGKILL), [1])
+        self.case("kill -9 of the core over 300 processes", "crowd", lambda run: kill(run.core(), signal.SIGKILL), [137])
+        self.case("a stopped init", "boxed", self.stopped_init, [130])
+        self.case("a stopped helper", "boxed", self.stopped_helper, [130])
+        self.case("a stopped helper stops no rename of anybody else", "copies", self.frozen, [137])
+
+    def inside(self, run, who):
+        helper = until("a helper", run.helpers)[0]
+        return helper if who == "helper" else children(helper)[0]
+
+    def guard_in_grace(self, run):
+        kill(run.guard(), signal.SIGINT)
+        self.heard.await_line("that it was asked")
+        kill(run.guard(), signal.SIGKILL)
+
+    def stopped_init(self, run):
+        kill(self.inside(run, "init"), signal.SIGSTOP)
+        kill(run.guard(), signal.SIGINT)
+
+    def stopped_helper(self, run):
+        kill(self.inside(run, "helper"), signal.SIGSTOP)
+        kill(run.guard(), signal.SIGINT)
+
+    def frozen(self, run):
+        helper = self.inside(run, "helper")
+        kill(helper, signal.SIGSTOP)
+        until("the stop", lambda: state(helper) == "T")
+        self.orders.say("go")
+        # It has made the directory without asking the helper. Where it has to ask, it holds the lock.
+        made = self.heard.poll(2)
+        place = self.place
+        os.makedirs(place.top + "/tmp/a/b")
+        mover = subprocess.Popen(["mv", place.top + "/tmp/a/b", place.top + "/tmp/b"])
+        moved = not wait_dead([mover.pid], 5)
+        kill(helper, signal.SIGKILL)
+        mover.wait()
+        os.rmdir(place.top + "/tmp/a")
+        os.rmdir(place.top + "/tmp/b")
+        kill(run.core(), signal.SIGKILL)
+        expect(moved, "a rename of the host waits for the helper")
+        expect(made, "mkdir waits for the helper")
+
+    def on_a_terminal(self):
+        own, job = 'exec "$@"', 'set -m; "$@"; echo code $?'
+        for task in ("boxed", "free"):
+            self.case(f"Ctrl-C on a terminal, {task}", task, lambda run: os.write(run.terminal, b"\3"), [130], shell=own)
+            self.case(f"Ctrl-C in a shell with jobs, {task}", task, lambda run: os.write(run.terminal, b"\3"), [0], shell=job)
+            self.case(f"the terminal goes away, {task}", task, self.hang_up, [129], shell=own)
+            self.case(f"Ctrl-Z, then kill -9 of the guard, {task}", task, self.stop_and_kill, [0, 137], shell=job)
+
+    def hang_up(self, run):
+        os.close(run.terminal)
+        run.terminal = None
+
+    def stop_and_kill(self, run):
+        core = run.core()
+        os.write(run.terminal, b"\x1a")
+        until("the stop", lambda: state(core) == "T" and state(run.guard()) == "T")
+        kill(run.guard(), signal.SIGKILL)
+
+    def waiting(self):
+        """A run that waits for the lock is one process; the next run waits for the survivor of the one before."""
+        name = "kill -9 of a run that waits for another"
+        try:
+            run = Run(self.place, ["p#boxed"])
+            run.core()
+            self.heard.await_line("up")
+            other = subprocess.Popen([VX, "run", "p#next"], cwd=self.place.root, env=self.place.env,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            said = other.stderr.readline()
+            expect(b"waiting for another run" in said, said)
+            other.kill()
+            other.wait()
+            other.stderr.close()
+            expect(living() and not any(read_proc(p, "cmdline").find("p#next") >= 0 for p in living()), "it is not all gone")
+            kill(run.core(), signal.SIGKILL)
+            expect(run.end() == 137, "the first run")
+            expect_nobody("afterwards")
+            self.tap.ok(True, name)
+        except Wrong as e:
+            self.tap.ok(False, name, [e])
+            end_all()
+
+
+def main():
+    require_sandbox()
+    tests = Stubborn()
+    tests.sandboxed()
+    tests.on_a_terminal()
+    tests.waiting()
+    tests.place.remove()
+    tests.tap.done()
+
+
+main()
