@@ -11,8 +11,8 @@ expect(const char *title, size_t n, const char *want, size_t want_len)
 	size_t len = slug_make(out, n, title);
 
 	if (strcmp(out, want) != 0 || len != want_len) {
-		printf("slug_make(\"%s\"): \"%s\" (%zu), want \"%s\" (%zu)\n", title, out, len, want,
-			want_len);
+		printf("slug_make(\"%s\"): \"%s\" (%zu), want \"%s\" (%zu)\n", title, out, len,
+			want, want_len);
 		failed = 1;
 	}
 }
