@@ -58,7 +58,11 @@ dev_prepare(struct view *v)
 
 		snprintf(name, sizeof(name), "/dev/%s", device_names[i]);
 		v->devices[i] = mount_clone(AT_FDCWD, name, false);
-		if (v->devices[i] < 0 && errno != ENOENT)
+		if (v->devices[i] < 0 && errno == ENOENT)
+			continue;
+		/* A device on a read-only mount is still read and written. Its node is the host's, and
+		 * root could otherwise change its mode and owner there. */
+		if (v->devices[i] < 0 || mount_set(v->devices[i], MOUNT_ATTR_RDONLY))
 			setup_die(errno, no_remedy, "cannot take %s", name);
 	}
 	keep_target(v, "/etc/resolv.conf");

@@ -165,9 +165,9 @@ next_component(struct way *w, struct strbuf *ret)
 
 /* Walks the way to its end in w->at, granting the links that it goes through. */
 static bool
-walk_way(struct way *w, int hostfd, struct ruleset *rules, struct strvec *granted)
+walk_way(struct way *w, int hostfd, const char *workspace, struct ruleset *rules,
+	struct strvec *granted)
 {
-	const char *workspace = ruleset_workspace(rules);
 	cleanup_strbuf struct strbuf name = STRBUF_INIT;
 	int nlinks = 1;
 
@@ -202,13 +202,15 @@ walk_way(struct way *w, int hostfd, struct ruleset *rules, struct strvec *grante
 }
 
 void
-host_grant_target(int hostfd, struct ruleset *rules, const char *link, struct strvec *granted)
+host_grant_target(int hostfd, const char *workspace, struct ruleset *rules, const char *link,
+	struct strvec *granted)
 {
 	struct way w = {STRBUF_INIT, STRBUF_INIT};
 
 	strbuf_add(&w.at, link, path_parent_len(link));
-	if (enter_link(&w, hostfd, link, ruleset_workspace(rules)) &&
-		walk_way(&w, hostfd, rules, granted) && !path_is_within(link, w.at.buf)) {
+	if (enter_link(&w, hostfd, link, workspace) &&
+		walk_way(&w, hostfd, workspace, rules, granted) &&
+		!path_is_within(link, w.at.buf)) {
 		ruleset_add_read(rules, w.at.buf);
 		strvec_push(granted, w.at.buf);
 	}

@@ -6,7 +6,7 @@
 #ifndef SANDBOX_HOST_H
 #define SANDBOX_HOST_H
 
-#include "sandbox/verdict.h"
+#include "proto/ruleset.h"
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -32,11 +32,12 @@ DIR *host_opendir(int hostfd, const char *path);
 int host_readdir(DIR *d, const char **ret_name, enum host_kind *ret);
 
 /*
- * A granted link passes, and the grant also applies to where it leads inside the workspace: grants
- * the target, and every link on the way to it, by ruleset_add_read. Paths that were granted are
- * appended to `granted`. Nothing is granted when the way leads out of the workspace, to nothing, in
+ * A granted link passes, and the grant also applies to where it leads inside the workspace (whose
+ * absolute path tells which absolute links do): grants the target, and every link on the way to it,
+ * by ruleset_add_read. Paths that were granted are appended to `granted`. Nothing is granted when the way leads out of the workspace, to nothing, in
  * circles (40 links), or to a directory that the link itself is in.
  */
-void host_grant_target(int hostfd, struct ruleset *rules, const char *link, struct strvec *granted);
+void host_grant_target(int hostfd, const char *workspace, struct ruleset *rules, const char *link,
+	struct strvec *granted);
 
 #endif

@@ -63,7 +63,8 @@ cannot_start(const struct setup *s, int num)
 {
 	int code = num == ENOENT || num == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC;
 
-	setup_note("cannot run %s: %s", s->spec.argv.v[0], strerror(num));
+	setup_note("cannot run %s: %s", s->spec.program ? s->spec.program : s->spec.argv.v[0],
+		strerror(num));
 	finish(code << 8, 0);
 }
 
@@ -72,7 +73,7 @@ start_command(struct setup *s, int cwd)
 {
 	static const struct proc_fd fds[] = {{0, 0}, {1, 1}, {2, 2}};
 	const char *path = strvec_getenv(&s->spec.env, "PATH");
-	const char *name = s->spec.argv.v[0];
+	const char *name = s->spec.program ? s->spec.program : s->spec.argv.v[0];
 	cleanup_free char *found = NULL;
 	struct proc_spec spec = {
 		.file = name,
@@ -169,6 +170,7 @@ init_run(struct setup *s, int cwd, bool detached)
 
 	/* Before the command can ask for anything: what it is denied comes after this on the wire. */
 	started.u.started.detached = detached;
+	started.u.started.at = preload_settle(&s->preload);
 	setup_report(&started);
 	command = start_command(s, cwd);
 	close(cwd);

@@ -295,7 +295,7 @@ grant_target(struct layer *l, const char *link)
 {
 	cleanup_strvec struct strvec granted = STRVEC_INIT;
 
-	host_grant_target(l->o.hostfd, l->o.rules, link, &granted);
+	host_grant_target(l->o.hostfd, l->o.workspace, l->o.rules, link, &granted);
 	for (size_t i = 0; i < granted.n; i++)
 		if (ruleset_may_read(l->o.rules, granted.v[i]))
 			wall_show(l->o.wall, granted.v[i]);

@@ -10,7 +10,7 @@
 #ifndef SANDBOX_LAYER_H
 #define SANDBOX_LAYER_H
 
-#include "sandbox/verdict.h"
+#include "proto/ruleset.h"
 #include "sandbox/wall.h"
 #include <sys/types.h>
 
@@ -31,9 +31,10 @@ struct layer_denial {
 
 struct layer_options {
 	struct ruleset *rules;
-	int hostfd;        /* the real workspace, O_PATH, opened before the overlay covered it */
-	struct wall *wall; /* filled before a directory's first READDIR is answered */
-	uid_t uid;         /* the caller: shown as owner where the host's owner is not mapped */
+	int hostfd; /* the real workspace, O_PATH, opened before the overlay covered it */
+	const char *workspace; /* its absolute path, borrowed */
+	struct wall *wall;     /* filled before a directory's first READDIR is answered */
+	uid_t uid;             /* the caller: shown as owner where the host's owner is not mapped */
 	gid_t gid;
 	bool maps_all; /* every id is mapped to itself: owners are shown as they are */
 	/* First time a hidden name is asked for. Names asked again are not told again. */

@@ -6,6 +6,7 @@
  * vx-sandbox --spec FILE: the same by hand. What was denied and written is printed, the scratch is
  * left as it is, nothing is committed.
  */
+#include "proto/ruleset.h"
 #include "sandbox/setup.h"
 #include "sandbox/tell.h"
 #include "sandbox/view.h"
@@ -137,6 +138,8 @@ read_spec(struct setup *s, struct arguments *a)
 	}
 	if (spec_decode(text.buf, text.len, &s->spec, &e))
 		setup_die(0, "", "%s", e.text);
+	if (ruleset_new(s->spec.rules, s->spec.nrules, s->spec.cwd, &s->rules, &e))
+		setup_die(0, "", "%s", e.text);
 }
 
 /* Root that may map ids maps them all; every other caller maps itself (findings 6). */
@@ -233,14 +236,18 @@ main(int argc, char **argv)
 	read_spec(&s, &a);
 	s.maps_all = may_map_all();
 	open_places(&s);
+	preload(&s.preload, &s);
 
 	ns_start(&s, view_build);
 	serve(&s, a.signals, &result);
+	ruleset_free(s.rules);
 	spec_release(&s.spec);
+	if (result.ended)
+		tell_done(&result, scan_upper(&s.preload));
+	preload_release(&s.preload);
 	if (!result.ended)
 		return 128 + SIGKILL; /* no DONE: nothing of it counts */
 
-	tell_done(&result, scan_upper());
 	while (waitpid(s.init, NULL, 0) < 0 && errno == EINTR)
 		;
 	return proc_exit_code(result.wstatus);

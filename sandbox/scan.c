@@ -7,7 +7,13 @@
  *
  * Attributes of overlayfs, as findings 1 has them: a directory that lies over one of the workspace
  * carries `origin`; one that replaces it, `opaque` as well. Below a new directory there are none.
+ *
+ * What was copied there before the command started (preload.h) is told as if the overlay had held it
+ * below: nothing of what is as it was; a directory where one was copied as one that lies over the
+ * workspace's, whichever it is by now; a name that is gone as a whiteout. A directory is told with the
+ * first name in it that is, or when its mode was changed.
  */
+#include "sandbox/preload.h"
 #include "sandbox/setup.h"
 #include "sandbox/tell.h"
 #include "util/alloc.h"
@@ -32,12 +38,18 @@ enum {
 struct level {
 	struct strvec dirs; /* names still to visit, last first */
 	size_t path_len;    /* of this directory's own path */
-	mode_t mode;        /* to restore; 0 bits missing were added to get in */
+	struct stat st;     /* its mode is to be restored where that was changed to get in */
 	bool changed;
-	bool merge;
+	bool merge, opaque;
+	bool told;
+	bool has_marks; /* overlayfs marks the directories in it */
+	bool at_place;  /* what lies in it lies where preload.c may have put it */
+	size_t ncopied; /* names in it that were copied there, and something still has */
+	const struct preload_entry *copy; /* what was copied in its own place */
 };
 
 struct scan {
+	const struct preload *preload;
 	struct level *levels;
 	size_t n, cap;
 	int fd; /* the directory of the last level */
@@ -78,21 +90,55 @@ type_of(const struct stat *st)
 	}
 }
 
-/* Tells the name at sc->path. */
 static void
-tell_entry(struct scan *sc, const char *name, const struct stat *st, bool merge, bool opaque)
+start_entry(const struct scan *sc, struct status *s, enum entry_type type, const struct stat *st,
+	size_t len)
+{
+	struct status_entry *en = &s->u.entry;
+
+	status_init(s, STATUS_ENTRY);
+	en->type = type;
+	en->mode = st->st_mode & 07777;
+	en->size = en->type == ENTRY_FILE ? (uint64_t)st->st_size : 0;
+	en->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	strbuf_add(&en->path, sc->path.buf, len);
+}
+
+static void
+end_entry(struct scan *sc, struct status *s)
+{
+	tell(s);
+	status_release(s);
+	sc->entries++;
+}
+
+/* The directories that we are in, as far as they were not. */
+static void
+tell_levels(struct scan *sc)
+{
+	for (size_t i = 0; i < sc->n; i++) {
+		struct level *l = &sc->levels[i];
+		struct status s;
+
+		if (l->told)
+			continue;
+		start_entry(sc, &s, ENTRY_DIR, &l->st, l->path_len);
+		s.u.entry.merge = l->merge;
+		s.u.entry.opaque = l->opaque;
+		end_entry(sc, &s);
+		l->told = true;
+	}
+}
+
+/* Tells the name at sc->path, which is no directory. */
+static void
+tell_name(struct scan *sc, const char *name, const struct stat *st)
 {
 	struct status s;
 	struct status_entry *en = &s.u.entry;
 
-	status_init(&s, STATUS_ENTRY);
-	en->type = type_of(st);
-	en->merge = merge;
-	en->opaque = opaque;
-	en->mode = st->st_mode & 07777;
-	en->size = en->type == ENTRY_FILE ? (uint64_t)st->st_size : 0;
-	en->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-	strbuf_add(&en->path, sc->path.buf, sc->path.len);
+	tell_levels(sc);
+	start_entry(sc, &s, type_of(st), st, sc->path.len);
 	if (en->type == ENTRY_LINK) {
 		ssize_t n;
 
@@ -103,9 +149,37 @@ tell_entry(struct scan *sc, const char *name, const struct stat *st, bool merge,
 		en->target.len = (size_t)n;
 		en->target.buf[n] = '\0';
 	}
-	tell(&s);
-	status_release(&s);
-	sc->entries++;
+	end_entry(sc, &s);
+}
+
+/* What stood there when the command started, if that was our copy. */
+static const struct preload_entry *
+copy_at_path(const struct scan *sc)
+{
+	return sc->levels[sc->n - 1].at_place ? preload_find(sc->preload, sc->path.buf) : NULL;
+}
+
+/* The names that were copied into the directory just listed and are not in it any more. */
+static void
+tell_gone(struct scan *sc)
+{
+	static const struct stat whiteout = {.st_mode = S_IFCHR}; /* of device 0:0 */
+	const struct level *l = &sc->levels[sc->n - 1];
+
+	if (!l->copy || l->ncopied == l->copy->n)
+		return;
+	for (size_t i = l->copy->first; i < l->copy->first + l->copy->n; i++) {
+		const char *name = path_base(sc->preload->v[i].path);
+		struct stat st;
+
+		path_append(&sc->path, name);
+		if (fstatat(sc->fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
+			if (errno != ENOENT)
+				fail(sc, "look at");
+			tell_name(sc, name, &whiteout);
+		}
+		strbuf_truncate(&sc->path, l->path_len);
+	}
 }
 
 /* All names of the directory just entered: told, directories also remembered. */
@@ -119,6 +193,7 @@ list(struct scan *sc)
 	if (!d)
 		fail(sc, "list");
 	for (errno = 0; (de = readdir(d)); errno = 0) {
+		const struct preload_entry *copy;
 		struct stat st;
 
 		if (!strcmp(de->d_name, ".") || !strcmp(de->d_name, ".."))
@@ -130,49 +205,75 @@ list(struct scan *sc)
 		}
 		if (fstatat(sc->fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			fail(sc, "look at");
+		copy = copy_at_path(sc);
+		l->ncopied += copy != NULL;
 		if (S_ISDIR(st.st_mode))
 			/* its attributes need it open: told on entering */
 			strvec_push(&l->dirs, de->d_name);
-		else
-			tell_entry(sc, de->d_name, &st, false, false);
+		else if (!copy || !preload_is_untouched(sc->preload, copy, &st))
+			tell_name(sc, de->d_name, &st);
 		strbuf_truncate(&sc->path, l->path_len);
 	}
 	if (errno)
 		fail(sc, "list");
 }
 
+/* told_later: with the first name in it that is told. */
 static void
-push_level(struct scan *sc, mode_t mode, bool changed, bool merge)
+push_level(struct scan *sc, const struct level *l, bool told_later)
 {
 	GROW(sc->levels, sc->n + 1, sc->cap);
-	sc->levels[sc->n++] = (struct level){STRVEC_INIT, sc->path.len, mode, changed, merge};
+	sc->levels[sc->n++] = *l;
+	if (!told_later)
+		tell_levels(sc);
 	list(sc);
+	tell_gone(sc);
+}
+
+/* What the directory at sc->path, opened, is to the workspace. Returns whether it has a place and the
+ * mode of what stood there when the command started. */
+static bool
+classify(const struct scan *sc, int fd, struct level *l)
+{
+	const struct level *above = &sc->levels[sc->n - 1];
+	const struct preload_entry *copy = copy_at_path(sc);
+	const struct stat *way = above->at_place ? preload_way(sc->preload, sc->path.buf) : NULL;
+
+	if (copy && S_ISDIR(copy->mode)) {
+		l->copy = copy;
+		l->merge = l->at_place = true;
+		return copy->mode == l->st.st_mode;
+	}
+	l->opaque = copy || (above->has_marks && has_mark(fd, "user.overlay.opaque", true));
+	l->merge = !l->opaque && above->has_marks && has_mark(fd, "user.overlay.origin", false);
+	l->has_marks = l->merge;
+	l->at_place = l->merge && way;
+	return l->at_place && way->st_mode == l->st.st_mode;
 }
 
 static void
 enter(struct scan *sc, const char *name)
 {
-	bool below_merge = sc->levels[sc->n - 1].merge, changed = false, merge, opaque;
+	struct level l = {.dirs = STRVEC_INIT};
 	cleanup_close int fd = -1;
-	struct stat st;
+	bool told_later;
 
 	path_append(&sc->path, name);
-	if (fstatat(sc->fd, name, &st, AT_SYMLINK_NOFOLLOW))
+	l.path_len = sc->path.len;
+	if (fstatat(sc->fd, name, &l.st, AT_SYMLINK_NOFOLLOW))
 		fail(sc, "look at");
-	if ((st.st_mode & 0700) != 0700) {
-		if (fchmodat(sc->fd, name, (st.st_mode & 07777) | 0700, 0))
+	if ((l.st.st_mode & 0700) != 0700) {
+		if (fchmodat(sc->fd, name, (l.st.st_mode & 07777) | 0700, 0))
 			fail(sc, "open");
-		changed = true;
+		l.changed = true;
 	}
 	fd = openat(sc->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		fail(sc, "open");
-	opaque = below_merge && has_mark(fd, "user.overlay.opaque", true);
-	merge = below_merge && !opaque && has_mark(fd, "user.overlay.origin", false);
-	tell_entry(sc, name, &st, merge, opaque);
+	told_later = classify(sc, fd, &l);
 	close(sc->fd);
 	sc->fd = take_fd(&fd);
-	push_level(sc, st.st_mode & 07777, changed, merge);
+	push_level(sc, &l, told_later);
 }
 
 static void
@@ -185,7 +286,7 @@ leave(struct scan *sc)
 	if (sc->n > 1 && up < 0)
 		fail(sc, "leave");
 	/* As the command left it: what is committed is the directory itself. */
-	if (l->changed && fchmod(sc->fd, l->mode))
+	if (l->changed && fchmod(sc->fd, l->st.st_mode & 07777))
 		fail(sc, "restore the mode of");
 	strvec_release(&l->dirs);
 	sc->n--;
@@ -195,14 +296,20 @@ leave(struct scan *sc)
 }
 
 uint64_t
-scan_upper(void)
+scan_upper(const struct preload *p)
 {
-	struct scan sc = {.fd = open("u", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+	const struct level root = {.dirs = STRVEC_INIT,
+		.merge = true,
+		.told = true,
+		.has_marks = true,
+		.at_place = true};
+	struct scan sc = {.preload = p,
+		.fd = open("u", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
 		.path = STRBUF_INIT};
 
 	if (sc.fd < 0)
 		fail(&sc, "open");
-	push_level(&sc, 0, false, true);
+	push_level(&sc, &root, true);
 	while (sc.n) {
 		struct level *l = &sc.levels[sc.n - 1];
 

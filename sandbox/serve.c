@@ -5,6 +5,12 @@
  *
  * It never touches the overlay (that would wait for itself), and it closes the fuse device before it
  * waits for init: init may be asleep in a request that nobody will answer (findings 15).
+ *
+ * Nor does it wait for the core. Who waits for an answer may hold locks of the kernel: overlayfs holds
+ * the one that every rename between directories of the scratch's file system needs, while it copies a
+ * directory up and asks the policy layer for its flags. The core may be the one that renames. (Stopped
+ * from outside the helper does hold them all up, until it goes on, is killed, or the kernel gives up on
+ * it: layer.c, REQUEST_TIMEOUT.)
  */
 #include "sandbox/layer.h"
 #include "sandbox/setup.h"
@@ -32,7 +38,6 @@ struct server {
 	struct serve_result *result;
 	int sigfd;
 	int fuse, proc; /* -1 until init has made them */
-	struct ruleset *rules;
 	struct wall *wall;
 	struct layer *layer;
 	char line[8]; /* what came over sigfd since the last newline */
@@ -78,8 +83,8 @@ on_denied(void *ctx, const struct layer_denial *d)
 	 * asks on its way to the working directory. */
 	if (!sv->is_started)
 		on_report(sv);
-	/* A name at a depth that no frame can carry: counted, not told. */
-	if (!sv->is_started || strlen(d->path) > STATUS_STRING_MAX)
+	/* A name at a depth that no frame can carry, or millions of them: counted, not told. */
+	if (!sv->is_started || strlen(d->path) > STATUS_STRING_MAX || tell_queue_is_full())
 		return;
 	status_init(&st, STATUS_DENIAL);
 	st.u.denial.op = d->host_has_it ? DENIAL_READ : DENIAL_PROBE;
@@ -97,6 +102,7 @@ on_denied(void *ctx, const struct layer_denial *d)
 static void
 on_layers(struct server *sv, const struct report *r)
 {
+	const struct spec *s = &sv->s->spec;
 	struct err e = ERR_INIT;
 	int mnt = r->u.layers.fuse_mnt, wall = r->u.layers.wall;
 
@@ -110,12 +116,13 @@ on_layers(struct server *sv, const struct report *r)
 		fd_close(&wall);
 		return;
 	}
-	if (ruleset_new(&sv->s->spec, &sv->rules, &e) ||
-		!(sv->wall = wall_new(wall, "w", sv->s->host, sv->rules, &e)))
+	sv->wall = wall_new(wall, "w", sv->s->host, s->workspace, sv->s->rules, &e);
+	if (!sv->wall)
 		setup_die(0, "", "%s", e.text);
 	sv->layer = layer_new(&(struct layer_options){
-		.rules = sv->rules,
+		.rules = sv->s->rules,
 		.hostfd = sv->s->host,
+		.workspace = s->workspace,
 		.wall = sv->wall,
 		.uid = sv->s->uid,
 		.gid = sv->s->gid,
@@ -137,6 +144,7 @@ on_started(struct server *sv, const struct report *r)
 	status_init(&st, STATUS_STARTED);
 	st.u.started.init_pid = (uint32_t)sv->s->init;
 	tell(&st);
+	sv->s->preload.started = r->u.started.at;
 	sv->is_started = true;
 	for (size_t i = 0; i < sv->notes.n; i++)
 		tell_note(sv->notes.v[i]);
@@ -248,12 +256,14 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 
 	fd_set_nonblock(s->report[0]);
 	fd_set_nonblock(s->control[1]);
+	tell_queue(true);
 	while (!sv.is_over) {
 		struct pollfd fds[] = {
 			{.fd = s->report[0], .events = POLLIN},
 			{.fd = sv.layer ? sv.fuse : -1, .events = POLLIN},
 			{.fd = sv.sigfd, .events = POLLIN},
 			{.fd = s->init_pidfd, .events = POLLIN},
+			{.fd = tell_fd(), .events = POLLOUT},
 		};
 
 		if (poll(fds, array_len(fds), -1) < 0) {
@@ -269,6 +279,8 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 			fd_close(&sv.fuse);
 		if (fds[2].revents && !sv.is_over)
 			on_signals(&sv);
+		if (fds[4].revents)
+			tell_more();
 	}
 	if (sv.layer) {
 		ret->denials = layer_denials(sv.layer);
@@ -277,8 +289,8 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 	if (!ret->ended)
 		end_namespace(&sv);
 	fd_close(&sv.fuse);
+	tell_queue(false);
 	strvec_release(&sv.notes);
 	layer_free(sv.layer);
 	wall_free(sv.wall);
-	ruleset_free(sv.rules);
 }

@@ -13,6 +13,7 @@
 #define SANDBOX_SETUP_H
 
 #include "proto/spec.h"
+#include "sandbox/preload.h"
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -22,8 +23,12 @@ enum {
 	EXIT_NOT_FOUND = 127,
 };
 
+struct ruleset;
+
 struct setup {
 	struct spec spec;
+	struct ruleset *rules; /* of the spec; each process changes its own */
+	struct preload preload;
 	uid_t uid;
 	gid_t gid;
 	mode_t umask;  /* the caller's, for the command */
@@ -69,6 +74,7 @@ struct report {
 		char note[1400];
 		struct {
 			bool detached;
+			struct timespec at; /* by the clock that files are stamped with */
 		} started;
 		struct {
 			int wstatus;
@@ -124,7 +130,8 @@ void serve(struct setup *s, int sigfd, struct serve_result *ret);
 
 /* scan.c */
 
-/* Tells every name in the upper directory `u` of the scratch; returns how many. */
-uint64_t scan_upper(void);
+/* Tells every name in the upper directory `u` of the scratch but what was copied there and is as it
+ * was; returns how many. */
+uint64_t scan_upper(const struct preload *p);
 
 #endif

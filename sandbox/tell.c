@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/tell.h"
+#include "sandbox/setup.h"
 #include "util/fd.h"
 #include "util/strbuf.h"
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
 enum {
-	GATHER = 64 << 10
+	GATHER = 64 << 10,
+	QUEUE_MAX = 16 << 20
 };
 
 static int core = -1;
 static struct strbuf out = STRBUF_INIT;
+static size_t sent; /* of out */
+static bool queueing;
 
 void
 tell_init(int fd)
@@ -18,6 +24,16 @@ tell_init(int fd)
 	core = fd;
 	if (core >= 0)
 		frame_hello(&out);
+}
+
+static void
+write_rest(void)
+{
+	if (fd_write_all(core >= 0 ? core : STDERR_FILENO, out.buf + sent, out.len - sent) &&
+		core >= 0)
+		_exit(EXIT_SETUP);
+	strbuf_reset(&out);
+	sent = 0;
 }
 
 static const char *
@@ -104,9 +120,50 @@ tell(const struct status *s)
 		put_line(s);
 	if (s->type == STATUS_ENTRY && out.len < GATHER)
 		return;
-	if (fd_write_all(core >= 0 ? core : STDERR_FILENO, out.buf, out.len) && core >= 0)
-		_exit(125);
-	strbuf_reset(&out);
+	if (queueing && core >= 0)
+		tell_more();
+	else
+		write_rest();
+}
+
+int
+tell_fd(void)
+{
+	return out.len > sent ? core : -1;
+}
+
+bool
+tell_queue_is_full(void)
+{
+	return out.len - sent > QUEUE_MAX;
+}
+
+/* A pipe that is ready takes PIPE_BUF bytes without a wait. */
+void
+tell_more(void)
+{
+	struct pollfd p = {core, POLLOUT, 0};
+
+	while (out.len > sent && poll(&p, 1, 0) > 0) {
+		size_t n = out.len - sent < PIPE_BUF ? out.len - sent : PIPE_BUF;
+		ssize_t done = write(core, out.buf + sent, n);
+
+		if (done < 0 && errno != EINTR)
+			_exit(EXIT_SETUP);
+		sent += done > 0 ? (size_t)done : 0;
+	}
+	if (out.len == sent) {
+		strbuf_reset(&out);
+		sent = 0;
+	}
+}
+
+void
+tell_queue(bool on)
+{
+	queueing = on;
+	if (!on)
+		write_rest();
 }
 
 void
@@ -125,6 +182,7 @@ tell_setup_error(const char *cause, const char *remedy)
 {
 	struct status s;
 
+	tell_queue(false);
 	status_init(&s, STATUS_SETUP_ERROR);
 	strbuf_adds(&s.u.setup_error.cause, cause);
 	strbuf_adds(&s.u.setup_error.remedy, remedy);

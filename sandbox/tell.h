@@ -9,10 +9,21 @@
 
 /* fd: of the core; -1: by hand. */
 void tell_init(int fd);
-/* Borrowed. Entries are gathered; everything else goes out at once. When the core does not read any
- * more, the process ends: with it the namespace. */
+/* Borrowed. Entries are gathered; everything else goes out at once, or is queued. When the core is
+ * gone, the process ends: with it the namespace. */
 void tell(const struct status *s);
 void tell_note(const char *text);
+/* The last word: waits until the core has taken all. */
 void tell_setup_error(const char *cause, const char *remedy);
+
+/*
+ * With `on` nothing waits for the core to read: what its pipe does not take is queued. Off waits for
+ * all of it. tell_fd is to be polled for POLLOUT, -1 when there is nothing to write; then tell_more.
+ * A full queue should get no more of what can be left out.
+ */
+void tell_queue(bool on);
+int tell_fd(void);
+void tell_more(void);
+bool tell_queue_is_full(void);
 
 #endif

@@ -144,15 +144,13 @@ hand_over(struct view *v)
 static void
 fill_wall(struct view *v)
 {
+	const struct spec *s = &v->s->spec;
 	struct err e = ERR_INIT;
-	struct ruleset *rules = NULL;
-	struct wall *wall = NULL;
+	struct wall *wall = wall_new(v->wall, "w", v->s->host, s->workspace, v->s->rules, &e);
 
-	if (ruleset_new(&v->s->spec, &rules, &e) ||
-		!(wall = wall_new(v->wall, "w", v->s->host, rules, &e)) || wall_fill_all(wall, &e))
+	if (!wall || wall_fill_all(wall, &e))
 		setup_die(0, "", "%s", e.text);
 	wall_free(wall);
-	ruleset_free(rules);
 }
 
 /* Layers of older kernels are named, so they stand somewhere: on "s" in the scratch, whose names hold
@@ -422,7 +420,8 @@ view_cover(const char *path)
 			options);
 	else
 		mnt = mount_clone(AT_FDCWD, "/dev/null", false);
-	if (mnt < 0 || mount_attach(mnt, at, ""))
+	/* The node of /dev/null is the host's: nobody inside may change it. */
+	if (mnt < 0 || mount_set(mnt, MOUNT_ATTR_RDONLY) || mount_attach(mnt, at, ""))
 		setup_die(errno, no_remedy, "cannot hide %s", path);
 }
 

@@ -16,12 +16,14 @@ struct wall {
 	int tmpfs; /* borrowed */
 	int host;  /* borrowed */
 	int tree;
+	const char *workspace;
 	struct ruleset *rules;
 	struct htab filled;
 };
 
 struct wall *
-wall_new(int tmpfsfd, const char *subdir, int hostfd, struct ruleset *rules, struct err *e)
+wall_new(int tmpfsfd, const char *subdir, int hostfd, const char *workspace, struct ruleset *rules,
+	struct err *e)
 {
 	cleanup_close int tree = -1;
 	struct wall *w;
@@ -44,6 +46,7 @@ wall_new(int tmpfsfd, const char *subdir, int hostfd, struct ruleset *rules, str
 	w->tmpfs = tmpfsfd;
 	w->host = hostfd;
 	w->tree = take_fd(&tree);
+	w->workspace = workspace;
 	w->rules = rules;
 	htab_init(&w->filled);
 	return w;
@@ -193,7 +196,7 @@ wall_fill_all(struct wall *w, struct err *e)
 	if (walk(w, &dirs, &links))
 		return err_set(e, ERR_SANDBOX, errno, "read the workspace");
 	for (size_t i = 0; i < links.n; i++)
-		host_grant_target(w->host, w->rules, links.v[i], &granted);
+		host_grant_target(w->host, w->workspace, w->rules, links.v[i], &granted);
 	if (granted.n) {
 		strvec_release(&dirs);
 		if (walk(w, &dirs, &links))

@@ -7,7 +7,7 @@
 #ifndef SANDBOX_WALL_H
 #define SANDBOX_WALL_H
 
-#include "sandbox/verdict.h"
+#include "proto/ruleset.h"
 
 struct err;
 struct wall;
@@ -15,10 +15,11 @@ struct wall;
 /*
  * tmpfsfd: the writable root of the tmpfs (nr_inodes=0). Its directory `subdir` is the layer, made
  * here unless it is there; beside it, under the name "wh", stands the one whiteout (character
- * device 0:0) that the others are links to. All fds are borrowed.
+ * device 0:0) that the others are links to. `workspace`: its absolute path. All fds are borrowed, and
+ * so is the path.
  */
-struct wall *wall_new(
-	int tmpfsfd, const char *subdir, int hostfd, struct ruleset *rules, struct err *e);
+struct wall *wall_new(int tmpfsfd, const char *subdir, int hostfd, const char *workspace,
+	struct ruleset *rules, struct err *e);
 /* The directory exists in the wall (for a traverse directory that was looked up; the one above was
  * before), also where a whiteout stood. errno on -1. */
 int wall_mkdir(struct wall *w, const char *path);

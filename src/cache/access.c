@@ -7,11 +7,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-struct access_fix {
-	char *path;
-	mode_t mode;
-};
-
 /* By fd: chmod by name would follow a link put there meanwhile. */
 int
 access_chmod(int rootfd, const char *path, mode_t mode)
@@ -44,17 +39,12 @@ access_add(struct access_fixes *a, int rootfd, const char *path, mode_t mode, mo
 }
 
 void
-access_forget(struct access_fixes *a, const char *path)
+access_release(struct access_fixes *a)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < a->n; i++) {
-		if (!strcmp(a->v[i].path, path))
-			free(a->v[i].path);
-		else
-			a->v[n++] = a->v[i];
-	}
-	a->n = n;
+	for (size_t i = 0; i < a->n; i++)
+		free(a->v[i].path);
+	free(a->v);
+	*a = (struct access_fixes){0};
 }
 
 int

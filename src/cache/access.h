@@ -9,7 +9,10 @@
 #include "util/base.h"
 #include <sys/types.h>
 
-struct access_fix;
+struct access_fix {
+	char *path;
+	mode_t mode; /* that it had */
+};
 struct access_fixes {
 	struct access_fix *v;
 	size_t n, cap;
@@ -20,8 +23,8 @@ int access_chmod(int rootfd, const char *path, mode_t mode);
 /* Adds the bits `need` to path, whose mode is `mode`, and remembers the latter. Nothing happens when
  * they are there. errno on -1. */
 int access_add(struct access_fixes *a, int rootfd, const char *path, mode_t mode, mode_t need);
-/* Forgets one: it gets another mode, or is gone. */
-void access_forget(struct access_fixes *a, const char *path);
+/* Forgets all: somebody else has given them their modes. */
+void access_release(struct access_fixes *a);
 /* Gives the modes back, last first, and forgets them. What is gone is fine. errno on -1, after the
  * rest was done. */
 int access_restore(struct access_fixes *a, int rootfd);

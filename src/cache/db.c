@@ -177,7 +177,7 @@ open_once(const char *path, const struct db_schema *schema, sqlite3 **ret, int64
 {
 	int rc = sqlite3_open_v2(path, ret,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-			SQLITE_OPEN_EXRESCODE,
+			SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW,
 		NULL);
 
 	if (!rc)

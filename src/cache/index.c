@@ -111,12 +111,12 @@ int
 index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
 	struct err *e)
 {
-	cleanup_free char *entries = path_join(cache_dir, "index.db");
+	cleanup_free char *entries = cache_dir ? path_join(cache_dir, "index.db") : NULL;
 	cleanup_free char *stamps = path_join(state_dir, "state.db");
 	cleanup_free char *note_a = NULL, *note_b = NULL;
 	struct index *ix = xcalloc(1, sizeof(*ix));
 
-	if (db_open(entries, &entry_schema, &ix->entries, &note_a, e) ||
+	if ((entries && db_open(entries, &entry_schema, &ix->entries, &note_a, e)) ||
 		db_open(stamps, &stamp_schema, &ix->stamps, &note_b, e)) {
 		db_close(ix->entries);
 		free(ix);
@@ -286,6 +286,27 @@ index_unstamp(struct index *ix, const char *task, struct err *e)
 		return -1;
 	db_bind_text(ix->stamps, 1, task);
 	return db_run(ix->stamps, e);
+}
+
+int
+index_stamped(struct index *ix, const char *task, const char *const *paths, size_t n, bool *ret,
+	struct err *e)
+{
+	struct db *db = ix->stamps;
+	int r;
+
+	if (db_begin_reading(db, e) || db_use(db, STAMP_GET, e))
+		return -1;
+	db_bind_text(db, 1, task);
+	r = db_step(db, e);
+	if (r > 0) {
+		size_t size;
+		const void *seen = db_get_blob(db, 1, &size);
+
+		stamp_find_names(seen, size, paths, n, ret);
+	}
+	db_reset(db);
+	return r < 0 ? -1 : 0;
 }
 
 int

@@ -37,7 +37,7 @@ struct entry {
 };
 void entry_release(struct entry *en);
 
-/* *ret_note as db_open. */
+/* *ret_note as db_open. cache_dir NULL: only what is said of stamps below may be called. */
 int index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
 	struct err *e);
 /* Writes what is pending (access times), closes. */
@@ -54,6 +54,10 @@ int index_drop(struct index *ix, const struct digest *key, struct err *e);
 int index_stamp(struct index *ix, const char *task, const struct digest *key,
 	const struct outputs *o, struct err *e);
 int index_unstamp(struct index *ix, const char *task, struct err *e);
+/* Which of the names, sorted by bytes, were outputs in the task's last stamp, of whatever key: sets
+ * ret[i] to true, leaves the others alone. */
+int index_stamped(struct index *ix, const char *task, const char *const *paths, size_t n, bool *ret,
+	struct err *e);
 /* 1: the workspace holds exactly the outputs of `key`: same key at the last save or restore, every
  * output there with the same size, mode, mtime, inode and ctime, and nothing more (by the mtimes of
  * the output directories). 0: not so, or not known. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/outputs-head.h"
+#include "cache/outputs.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
@@ -311,4 +312,18 @@ output_heads_find(int rootfd, const struct globset *set, const char *const *nest
 	}
 	*ret = heads;
 	return 0;
+}
+
+void
+output_heads_roots(const struct output_heads *h, struct outputs *ret)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		const struct output_head *head = &h->v[i];
+
+		if (!strcmp(head->path, head->real))
+			continue;
+		GROW(ret->roots, ret->nroots + 1, ret->roots_cap);
+		ret->roots[ret->nroots++] =
+			(struct output_root){xstrdup(head->path), xstrdup(head->real)};
+	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where outputs start: the literal heads of a set's globs, and where those really are when a link to
- * a directory stands on the way. Used by outputs.c and tree.c alone.
+ * a directory stands on the way. Used by outputs.c, tree-restore.c and tree-moves.c
+ * alone.
  */
 #ifndef CACHE_OUTPUTS_HEAD_H
 #define CACHE_OUTPUTS_HEAD_H
@@ -11,6 +12,7 @@
 
 struct err;
 struct globset;
+struct outputs;
 
 enum head_kind {
 	HEAD_ABSENT, /* nothing there: `real` is where it would be made */
@@ -37,6 +39,8 @@ int output_heads_find(int rootfd, const struct globset *set, const char *const *
 void output_heads_release(struct output_heads *h);
 #define cleanup_output_heads __attribute__((cleanup(output_heads_release)))
 
+/* Fills ret->roots: the heads that are really somewhere else. */
+void output_heads_roots(const struct output_heads *h, struct outputs *ret);
 bool output_heads_has(const struct output_heads *h, const char *path);
 bool output_heads_stays(const struct output_heads *h, const char *path);
 /* Strictly below some head. */

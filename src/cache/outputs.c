@@ -149,17 +149,6 @@ outputs_real(const struct outputs *o, const char *path, struct strbuf *buf)
 /* Selecting. */
 
 static bool
-has_component(const char *path, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *p = path; (p = strstr(p, name)); p++)
-		if ((p == path || p[-1] == '/') && (!p[n] || p[n] == '/'))
-			return true;
-	return false;
-}
-
-static bool
 names_node_modules(const struct glob *g)
 {
 	return strstr(glob_text(g), "node_modules") != NULL;
@@ -189,13 +178,12 @@ bool
 outputs_select(
 	const struct globset *set, const char *const *nested, size_t nnested, const char *path)
 {
-	if (has_component(path, ".git") || has_component(path, ".vx") ||
-		is_nested(path, nested, nnested))
+	if (path_find(path, ".git") || path_find(path, ".vx") || is_nested(path, nested, nnested))
 		return false;
 	/* "**" also names the project's own directory, which no task makes. */
 	if (set->npos && path_is_within(glob_base(set->pos[0]), path))
 		return false;
-	if (!has_component(path, "node_modules"))
+	if (!path_find(path, "node_modules"))
 		return globset_match(set, path);
 	if (globset_excludes(set, path))
 		return false;
@@ -339,19 +327,6 @@ scan_head(struct scan *s, const struct output_head *h)
 	return err_is_set(s->e) ? -1 : 0;
 }
 
-static void
-take_roots(struct outputs *o, const struct output_heads *heads)
-{
-	for (size_t i = 0; i < heads->n; i++) {
-		const struct output_head *h = &heads->v[i];
-
-		if (!strcmp(h->path, h->real))
-			continue;
-		GROW(o->roots, o->nroots + 1, o->roots_cap);
-		o->roots[o->nroots++] = (struct output_root){xstrdup(h->path), xstrdup(h->real)};
-	}
-}
-
 static int
 scan_with(int rootfd, const struct output_heads *heads, const struct globset *set,
 	const char *const *nested, size_t nnested, struct outputs *ret, struct err *e)
@@ -361,7 +336,7 @@ scan_with(int rootfd, const struct output_heads *heads, const struct globset *se
 	struct scan s = {rootfd, set, nested, nnested, heads, NULL, &o, STRBUF_INIT, {0}, &own};
 	int r = 0;
 
-	take_roots(&o, heads);
+	output_heads_roots(heads, &o);
 	for (size_t i = 0; i < heads->n && !r; i++)
 		r = scan_head(&s, &heads->v[i]);
 	if (access_restore(&s.fixes, rootfd) && !r)
@@ -396,7 +371,7 @@ outputs_find_roots(int rootfd, const struct globset *set, const char *const *nes
 	if (output_heads_find(rootfd, set, nested, nnested, &heads, e))
 		return -1;
 	*ret = (struct outputs){0};
-	take_roots(ret, &heads);
+	output_heads_roots(&heads, ret);
 	return 0;
 }
 

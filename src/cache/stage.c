@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/stage.h"
+#include "cache/moves.h"
 #include "util/alloc.h"
+#include "util/cleanup.h"
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/fs.h"
 #include "util/log.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
-#include <sys/stat.h>
+
+enum {
+	OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+};
 
 struct stage {
 	int rootfd;
-	int vxfd, fd; /* -1: not made yet */
+	int areafd, fd, piecesfd; /* -1: not made yet */
 	char name[48];
-	uint64_t mount;
-	size_t next;
+	uint64_t next;
 };
 
 struct stage *
@@ -24,18 +27,33 @@ stage_new(int rootfd)
 {
 	struct stage *s = xcalloc(1, sizeof(*s));
 
-	*s = (struct stage){.rootfd = rootfd, .vxfd = -1, .fd = -1};
+	*s = (struct stage){.rootfd = rootfd, .areafd = -1, .fd = -1, .piecesfd = -1};
 	return s;
 }
 
-uint64_t
-stage_mount_of(int fd)
+void
+stage_area_name(int vxfd, char *ret, size_t size)
 {
-	struct statx sx;
+	struct stat st;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) || !(sx.stx_mask & STATX_MNT_ID))
-		return 0;
-	return sx.stx_mnt_id;
+	if (fstatat(vxfd, "scratch", &st, AT_SYMLINK_NOFOLLOW) || st.st_uid == geteuid())
+		snprintf(ret, size, "scratch");
+	else
+		snprintf(ret, size, "scratch-%u", (unsigned)geteuid());
+}
+
+static int
+open_area(int rootfd)
+{
+	cleanup_close int vx = fs_open_mkdirs(rootfd, ".vx");
+	char name[24];
+
+	if (vx < 0)
+		return -1;
+	stage_area_name(vx, name, sizeof(name));
+	if (mkdirat(vx, name, 0700) && errno != EEXIST)
+		return -1;
+	return openat(vx, name, OPEN_DIR);
 }
 
 static int
@@ -49,42 +67,55 @@ make_named(struct stage *s)
 		if (getrandom(&x, sizeof(x), 0) != sizeof(x))
 			return -1;
 		snprintf(s->name, sizeof(s->name), "vx-scratch-%016llx", (unsigned long long)x);
-		rc = mkdirat(s->vxfd, s->name, 0700);
+		rc = mkdirat(s->areafd, s->name, 0700);
 	} while (rc && errno == EEXIST);
 	if (rc)
 		s->name[0] = '\0';
 	return rc;
 }
 
+static int
+make(struct stage *s)
+{
+	if (s->areafd < 0)
+		s->areafd = open_area(s->rootfd);
+	if (s->areafd < 0 || (!s->name[0] && make_named(s)))
+		return -1;
+	if (s->fd < 0)
+		s->fd = openat(s->areafd, s->name, OPEN_DIR);
+	/* its parent's set-group-id bit would be in all that is made here */
+	if (s->fd < 0 || fchmod(s->fd, 0700) || flock(s->fd, LOCK_EX | LOCK_NB))
+		return -1;
+	if (mkdirat(s->fd, MOVES_FROM, 0700) && errno != EEXIST)
+		return -1;
+	s->piecesfd = openat(s->fd, MOVES_FROM, OPEN_DIR);
+	return s->piecesfd < 0 ? -1 : 0;
+}
+
 int
 stage_open(struct stage *s, struct err *e)
 {
-	if (s->fd >= 0)
-		return s->fd;
-	if (s->vxfd < 0)
-		s->vxfd = fs_open_mkdirs(s->rootfd, ".vx");
-	if (s->vxfd < 0 || (!s->name[0] && make_named(s)))
-		return err_set(e, ERR_IO, errno, "make a scratch directory in .vx");
-	s->fd = openat(s->vxfd, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->fd < 0 || flock(s->fd, LOCK_EX | LOCK_NB)) {
-		err_set(e, ERR_IO, errno, ".vx/%s", s->name);
-		fd_close(&s->fd);
-		return -1;
-	}
-	s->mount = stage_mount_of(s->fd);
+	if (s->piecesfd < 0 && make(s))
+		return err_set(e, ERR_IO, errno, "make a directory in .vx/scratch");
+	return 0;
+}
+
+int
+stage_scratch(const struct stage *s)
+{
 	return s->fd;
 }
 
-uint64_t
-stage_mount(const struct stage *s)
+int
+stage_pieces(const struct stage *s)
 {
-	return s->mount;
+	return s->piecesfd;
 }
 
-void
-stage_name(struct stage *s, char *ret, size_t size)
+uint64_t
+stage_number(struct stage *s)
 {
-	snprintf(ret, size, "%zu", s->next++);
+	return s->next++;
 }
 
 void
@@ -92,9 +123,10 @@ stage_free(struct stage *s)
 {
 	if (!s)
 		return;
-	if (s->name[0] && fs_remove_tree(s->vxfd, s->name))
-		log_debug("cache", ".vx/%s: %s", s->name, strerror(errno));
+	if (s->name[0] && fs_remove_tree(s->areafd, s->name))
+		log_debug("cache", ".vx/scratch/%s: %s", s->name, strerror(errno));
+	fd_close(&s->piecesfd);
 	fd_close(&s->fd);
-	fd_close(&s->vxfd);
+	fd_close(&s->areafd);
 	free(s);
 }

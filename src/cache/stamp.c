@@ -94,32 +94,81 @@ row_is_true(int rootfd, const struct stamp_row *row, const char *path)
 	return now.type == OUTPUT_DIR || (now.size == row->size && now.ctime_ns == row->ctime_ns);
 }
 
-bool
-stamp_is_true(int rootfd, const void *bytes, size_t n)
+/* What is left of a stamp while it is read. */
+struct reading {
+	const char *p;
+	size_t n;
+};
+
+/* False: it is none of this version. */
+static bool
+begin_reading(struct reading *r, const void *bytes, size_t n)
 {
-	const char *p = bytes;
 	uint64_t version;
 
 	if (n < sizeof(version))
 		return false;
-	memcpy(&version, p, sizeof(version));
-	p += sizeof(version);
-	n -= sizeof(version);
-	if (version != STAMP_VERSION)
-		return false;
-	while (n) {
-		struct stamp_row row;
+	memcpy(&version, bytes, sizeof(version));
+	*r = (struct reading){(const char *)bytes + sizeof(version), n - sizeof(version)};
+	return version == STAMP_VERSION;
+}
 
-		if (n < sizeof(row))
+/* The next row and its path: 1, 0 at the end, -1 damaged. */
+static int
+next_row(struct reading *r, struct stamp_row *row, const char **ret_path)
+{
+	if (!r->n)
+		return 0;
+	if (r->n < sizeof(*row))
+		return -1;
+	memcpy(row, r->p, sizeof(*row));
+	r->p += sizeof(*row);
+	r->n -= sizeof(*row);
+	if (row->path_len >= r->n || padded(row->path_len) > r->n || r->p[row->path_len])
+		return -1;
+	*ret_path = r->p;
+	r->p += padded(row->path_len);
+	r->n -= padded(row->path_len);
+	return 1;
+}
+
+bool
+stamp_is_true(int rootfd, const void *bytes, size_t n)
+{
+	struct reading r;
+	struct stamp_row row;
+	const char *path;
+	int more;
+
+	if (!begin_reading(&r, bytes, n))
+		return false;
+	while ((more = next_row(&r, &row, &path)) > 0)
+		if (!row_is_true(rootfd, &row, path))
 			return false;
-		memcpy(&row, p, sizeof(row));
-		p += sizeof(row);
-		n -= sizeof(row);
-		if (row.path_len >= n || padded(row.path_len) > n || p[row.path_len] ||
-			!row_is_true(rootfd, &row, p))
-			return false;
-		p += padded(row.path_len);
-		n -= padded(row.path_len);
+	return !more;
+}
+
+static int
+path_cmp(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void
+stamp_find_names(const void *bytes, size_t n, const char *const *paths, size_t npaths, bool *ret)
+{
+	struct reading r;
+	struct stamp_row row;
+	const char *path;
+
+	if (!begin_reading(&r, bytes, n))
+		return;
+	while (next_row(&r, &row, &path) > 0) {
+		const char *const *found = NULL;
+
+		if (row.type != STAMP_WATCH)
+			found = bsearch(&path, paths, npaths, sizeof(*paths), path_cmp);
+		if (found)
+			ret[found - paths] = true;
 	}
-	return true;
 }

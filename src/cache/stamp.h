@@ -17,4 +17,8 @@ void stamp_encode(const struct outputs *o, struct strbuf *out);
  * and every directory in which one could have appeared has its mtime. No allocation. */
 bool stamp_is_true(int rootfd, const void *bytes, size_t n);
 
+/* Sets ret[i] where paths[i], sorted by bytes, was an output: by its name alone. */
+void stamp_find_names(
+	const void *bytes, size_t n, const char *const *paths, size_t npaths, bool *ret);
+
 #endif

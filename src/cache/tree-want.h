@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stored tree as the list of what is wanted on disk. Used by tree-restore.c alone.
+ * A stored tree as the list of what is wanted on disk. Used by tree-restore.c and tree-moves.c alone.
  */
 #ifndef CACHE_TREE_WANT_H
 #define CACHE_TREE_WANT_H
@@ -16,8 +16,9 @@ struct want {
 	struct output out;
 	struct digest digest;
 	bool on_the_way;
-	bool exists;  /* a directory that is there already */
-	uint64_t ino; /* FILE: of what was staged */
+	bool exists;     /* a directory that is there already */
+	mode_t had_mode; /* and its mode, 07777 */
+	uint64_t ino;    /* of what was staged */
 };
 
 struct want_rules {

@@ -20,10 +20,11 @@ struct store;
 int tree_save(struct store *s, int fromfd, const struct outputs *o, struct digest *ret,
 	uint64_t *ret_bytes, struct err *e);
 
-/* Makes the declared outputs equal to the tree: content staged beside its target and renamed, modes
- * and links as stored, then everything else that `set` selects is removed (create first, delete
- * after). 1 done, and *ret (may be NULL) is what is on disk now; 0 a blob is gone or damaged: the
- * workspace is as it was; -1. */
+/* Makes the declared outputs equal to the tree (root NULL: to none): content staged, then moved into
+ * place, modes and links as stored, then everything else that `set` selects is removed (create
+ * first, delete after). When the process dies all of it has happened, or nothing, or it is finished
+ * by moves_roll_forward. 1 done, and *ret (may be NULL) is what is on disk now; 0 a blob is gone or
+ * damaged: the workspace is as it was; -1. */
 int tree_restore(struct store *s, struct stage *stage, const struct digest *root, int rootfd,
 	const struct globset *set, const char *const *nested, size_t nnested, struct outputs *ret,
 	struct err *e);

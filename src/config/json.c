@@ -126,19 +126,71 @@ parse_error(const struct json_doc *d, size_t offset, const char *text, struct er
 	return err_set(e, ERR_CONFIG, 0, "%s", sb.buf);
 }
 
-/* jansson counts to the end of the token that it names last; the token's start is the better place.
- */
+/* The token in which the text before `pos` ends; at the end of the text, an empty one. */
 static size_t
-error_offset(const json_error_t *je)
+token_at(const char *s, size_t len, size_t pos, size_t *ret_end)
 {
-	size_t at = je->position > 0 ? (size_t)je->position : 0;
-	size_t n = strlen(je->text);
-	const char *near = strstr(je->text, " near '");
+	static const char punctuation[] = "{}[]:,";
+	size_t last = 0, i = 0;
 
-	if (!near || n < 1 || je->text[n - 1] != '\'')
-		return at;
-	n -= (size_t)(near - je->text) + strlen(" near '") + 1;
-	return n <= at ? at - n : at;
+	for (;;) {
+		size_t end;
+
+		while (i < len && is_blank(s[i]))
+			i++;
+		if (i == len) {
+			*ret_end = last;
+			return last;
+		}
+		end = i + 1;
+		if (s[i] == '"')
+			end = skip_string(s, len, i);
+		else if (!strchr(punctuation, s[i]))
+			while (end < len && !is_blank(s[end]) && s[end] != '"' &&
+				!strchr(punctuation, s[end]))
+				end++;
+		if (end >= pos) {
+			*ret_end = end;
+			return i;
+		}
+		last = i = end;
+	}
+}
+
+/*
+ * jansson counts to the end of the token that it stumbled over, and names it if it is short. After a
+ * value it speaks of the closing bracket alone, where most often a comma is missing.
+ */
+static int
+syntax_error(const struct json_doc *d, const json_error_t *je, struct err *e)
+{
+	enum {
+		TOKEN_SHOWN_MAX = 20
+	};
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	const char *near = strstr(je->text, " near ");
+	size_t n = near ? (size_t)(near - je->text) : strlen(je->text), at, end;
+	bool cut;
+
+	if (!strncmp(je->text, "'}' expected", 12) || !strncmp(je->text, "']' expected", 12))
+		strbuf_addf(&text, "expected ',' or '%c'", je->text[1]);
+	else
+		strbuf_add(&text, je->text, n);
+	at = token_at(d->strict, d->len, je->position > 0 ? (size_t)je->position : 0, &end);
+	if (near && !strcmp(near, " near end of file"))
+		at = token_at(d->strict, d->len, d->len + 1, &end);
+	cut = end - at > TOKEN_SHOWN_MAX;
+	if (cut) {
+		end = at + TOKEN_SHOWN_MAX - 1;
+		while ((d->strict[end] & 0xc0) == 0x80) /* no half of a character */
+			end--;
+	}
+	if (at == end)
+		strbuf_adds(&text, " near the end of the file");
+	else
+		strbuf_addf(
+			&text, " near '%.*s%s'", (int)(end - at), d->strict + at, cut ? "…" : "");
+	return parse_error(d, at, text.buf, e);
 }
 
 int
@@ -158,7 +210,7 @@ json_parse(const char *text, size_t len, const char *shown, bool relaxed, struct
 	d.root = json_loadb(
 		d.strict, len, JSON_REJECT_DUPLICATES | (relaxed ? JSON_ALLOW_NUL : 0), &je);
 	if (!d.root) {
-		parse_error(&d, error_offset(&je), je.text, e);
+		syntax_error(&d, &je, e);
 		goto fail;
 	}
 	*ret = d;

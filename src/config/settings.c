@@ -68,7 +68,7 @@ parse_projects(const struct json_at *at, const json_t *value, struct arena *a, s
 		struct err why = ERR_INIT;
 		struct glob *g;
 
-		if (glob_parse(a, "", s->projects[i] + neg, GLOB_GRANT, &g, &why) < 0)
+		if (glob_parse(a, "", s->projects[i] + neg, GLOB_MEMBER, &g, &why) < 0)
 			return json_error(&here, e, "%s", why.text);
 		positive |= !neg;
 	}

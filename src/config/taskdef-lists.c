@@ -97,10 +97,10 @@ positive_at(const struct json_at *list, const json_t *value, size_t n)
 			return at;
 }
 
-/* Entries without and with "!", relative to base. */
+/* Entries without and with "!", relative to base; `flags` are those of glob_parse. */
 static int
-parse_globs(const struct json_at *at, const json_t *value, const char *base, struct arena *a,
-	struct globset *ret, struct err *e)
+parse_globs(const struct json_at *at, const json_t *value, const char *base, unsigned flags,
+	struct arena *a, struct globset *ret, struct err *e)
 {
 	size_t n = json_array_size(value);
 	struct globset set = {0};
@@ -119,8 +119,8 @@ parse_globs(const struct json_at *at, const json_t *value, const char *base, str
 		if (field_string(&here, json_array_get(value, i), a, &s, e) < 0)
 			return -1;
 		neg = *s == '!' && s[1] != '(';
-		if (glob_parse(a, base, s + neg, 0, neg ? &set.neg[set.nneg] : &set.pos[set.npos],
-			    &why) < 0)
+		if (glob_parse(a, base, s + neg, flags,
+			    neg ? &set.neg[set.nneg] : &set.pos[set.npos], &why) < 0)
 			return json_error(&here, e, "%s", why.text);
 		set.nneg += neg;
 		set.npos += !neg;
@@ -283,14 +283,14 @@ cachedef_parse(const struct json_at *at, const json_t *value, const char *dir, s
 	if (!written)
 		return json_error(
 			&written_at, e, "is missing: write the patterns, or an empty list");
-	if (parse_globs(&files_at, files, dir, a, &c->files, e) < 0 ||
-		parse_globs(&written_at, written, dir, a, &c->outputs, e) < 0 ||
+	if (parse_globs(&files_at, files, dir, 0, a, &c->files, e) < 0 ||
+		parse_globs(&written_at, written, dir, GLOB_OUTPUT, a, &c->outputs, e) < 0 ||
 		check_literals(&files_at, files, &c->files, e) < 0 ||
 		check_own_files(&written_at, written, dir, &c->outputs, e) < 0 ||
 		check_not_outputs(&files_at, files, &c->files, &c->outputs, e) < 0)
 		return -1;
 	v = json_member(inputs, &in_at, "workspaceFiles", &here);
-	if (v && (parse_globs(&here, v, "", a, &c->workspace_files, e) < 0 ||
+	if (v && (parse_globs(&here, v, "", 0, a, &c->workspace_files, e) < 0 ||
 			 check_literals(&here, v, &c->workspace_files, e) < 0))
 		return -1;
 	v = json_member(inputs, &in_at, "env", &here);

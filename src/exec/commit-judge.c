@@ -149,16 +149,51 @@ is_named_repository(const struct commit *c, const char *dir)
 	return n > 4 && !strcmp(dir + n - 4, ".git") && is_named(c, dir);
 }
 
-/* Whether moving this entry would make or turn a repository that nobody named. */
+/* Whether it is, at any depth, in what a repository of the host obeys: its config, its hooks. */
 static bool
-is_git_trap(const struct commit *c, const struct entry *en)
+is_in_repository(const struct commit *c, const struct entry *en)
+{
+	for (const struct entry *at = en; at != c->v; at = &c->v[at->parent]) {
+		const struct entry *dir = &c->v[at->parent];
+		const char *base = path_base(at->path);
+
+		if (never_in_repository(base, strlen(base)) && dir->host == HOST_DIRECTORY &&
+			is_repository(repository_bits_on_host(c, dir->path)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A link in the place of declared outputs, or on the way to them. A later restore, which no sandbox
+ * confines, would follow it and write where this task points.
+ */
+static bool
+is_link_to_outputs(const struct commit *c, const struct entry *en)
+{
+	const struct globset *set = policy_outputs(c->policy);
+
+	if (en->type != ENTRY_LINK || !set)
+		return false;
+	for (size_t i = 0; i < set->npos; i++)
+		for (size_t k = 0; k < glob_nalternatives(set->pos[i]); k++)
+			if (path_is_within(glob_literal_head(set->pos[i], k), en->path))
+				return true;
+	return false;
+}
+
+/* Whether moving this entry would make or turn a repository that nobody named, or lead to a name that
+ * is never moved. */
+static bool
+is_trap(const struct commit *c, const struct entry *en)
 {
 	const char *base = path_base(en->path);
 	const struct entry *parent = &c->v[en->parent];
 
 	if (en->type == ENTRY_WHITEOUT || en->merge)
 		return false;
-	if (never_is_git(base, strlen(base)))
+	if (never_is_git(base, strlen(base)) ||
+		(en->type == ENTRY_LINK && never_leads(base, strlen(base))))
 		return !is_named(c, en->path);
 	if (en->type == ENTRY_DIR && en->host != HOST_DIRECTORY && is_repository(en->repo))
 		return !is_named_repository(c, en->path);
@@ -166,8 +201,7 @@ is_git_trap(const struct commit *c, const struct entry *en)
 		return false;
 	if (parent->makes_repo && repository_bit(base))
 		return !is_named_repository(c, parent->path);
-	return never_in_repository(base, strlen(base)) && parent->host == HOST_DIRECTORY &&
-	       is_repository(repository_bits_on_host(c, parent->path));
+	return is_in_repository(c, en);
 }
 
 /* A .git is one finding, whoever wrote what into it. */
@@ -179,7 +213,9 @@ verdict_of(const struct commit *c, const struct entry *en)
 
 	if (v != WRITE_GRANTED && !never_is_git(base, strlen(base)))
 		return v;
-	return is_git_trap(c, en) ? WRITE_NEVER : v;
+	if (is_link_to_outputs(c, en))
+		return WRITE_NEVER;
+	return is_trap(c, en) ? WRITE_NEVER : v;
 }
 
 /* Removals. */
@@ -402,7 +438,7 @@ judge_new_dir(struct judge *j, size_t i)
 		en->fate = FATE_DROP;
 	else
 		refuse(j, i, v, DENIAL_WRITE);
-	if (en->fate == FATE_MOVE && is_git_trap(j->c, en))
+	if (en->fate == FATE_MOVE && is_trap(j->c, en))
 		refuse(j, i, WRITE_NEVER, DENIAL_WRITE);
 	en->undeclared = en->fate == FATE_DROP && !en->spoken;
 }

@@ -3,8 +3,8 @@
 #ifndef EXEC_COMMIT_PRIVATE_H
 #define EXEC_COMMIT_PRIVATE_H
 
+#include "cache/moves.h"
 #include "exec/commit.h"
-#include "exec/moves.h"
 #include "util/err.h"
 #include "util/htab.h"
 

@@ -180,23 +180,59 @@ clean(const struct commit *c, struct entry *en)
 	return 0;
 }
 
+static int
+open_aside(const struct commit *c)
+{
+	if (mkdirat(c->scratch.fd, DROPPED, 0700) && errno != EEXIST)
+		return -1;
+	return openat(c->scratch.fd, DROPPED, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 /* Out of a tree that will move whole. */
 static int
 put_aside(const struct commit *c, const struct entry *en)
 {
 	const char *base;
 	cleanup_close int parent = fs_open_parent(c->upperfd, en->path, &base);
-	cleanup_close int aside = -1;
+	cleanup_close int aside = open_aside(c);
 	char name[24];
 
-	if (mkdirat(c->scratch.fd, DROPPED, 0700) && errno != EEXIST)
-		return -1;
-	aside = openat(c->scratch.fd, DROPPED, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	snprintf(name, sizeof(name), "%zu", (size_t)(en - c->v));
 	/* a directory without write permission cannot be given another parent */
 	if (parent < 0 || aside < 0 || (en->type == ENTRY_DIR && make_accessible(c, en)))
 		return -1;
-	return renameat(parent, base, aside, name);
+	/* a deleted name need not have left anything */
+	if (renameat(parent, base, aside, name) && (errno != ENOENT || en->type != ENTRY_WHITEOUT))
+		return -1;
+	return 0;
+}
+
+/* The directory of the workspace that this one lies over has gone meanwhile, so it moves whole; but in
+ * the scratch it may hold names that the task left as they were, and those have gone with the other. */
+static int
+put_untold_aside(const struct commit *c, const struct entry *en)
+{
+	cleanup_close int aside = open_aside(c), fd = open_entry(c, en);
+	cleanup_dir DIR *d = fd < 0 || aside < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+	const struct dirent *t;
+	size_t n = 0;
+
+	if (!d)
+		return -1;
+	for (errno = 0; (t = readdir(d)); errno = 0) {
+		cleanup_free char *path = path_join(en->path, t->d_name);
+		char name[48];
+		struct stat st;
+
+		if (!path_is_normal(path) || commit_entry(c, path))
+			continue;
+		snprintf(name, sizeof(name), "%zu.%zu", (size_t)(en - c->v), n++);
+		if (fstatat(fd, t->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+			(S_ISDIR(st.st_mode) && fchmodat(fd, t->d_name, 0700, 0)) ||
+			renameat(fd, t->d_name, aside, name))
+			return -1;
+	}
+	return errno ? -1 : 0;
 }
 
 static int
@@ -204,7 +240,7 @@ prepare_entry(const struct commit *c, struct entry *en)
 {
 	switch (en->fate) {
 	case FATE_MOVE:
-		return clean(c, en);
+		return clean(c, en) || (en->merge && put_untold_aside(c, en)) ? -1 : 0;
 	case FATE_KEEP:
 		return policy_is_output(c->policy, en->path) ? clean(c, en) : 0;
 	case FATE_INTO:
@@ -272,46 +308,39 @@ commit_outputs(struct commit *c, struct outputs *ret, int *ret_fd, struct err *e
 struct plan {
 	struct moves open, place, mode;
 	struct htab touched; /* directories of the workspace in which names change */
-	bool copies;         /* the scratch is on another file system than one of them */
+	bool copies;         /* the scratch is on another mount than one of them */
 };
 
 /* A directory that we own but may not write in (mode 555) is opened for the time of the moves. */
 static void
-touch_parent(const struct commit *c, struct plan *pl, const char *path, dev_t upper)
+touch_parent(const struct commit *c, struct plan *pl, const char *path)
 {
 	size_t n = path_parent_len(path);
 	cleanup_free char *parent = xmemdupz(path, n);
 	const struct entry *en = commit_entry(c, parent);
+	cleanup_close int fd = -1;
 	struct stat st;
 
 	if (htab_findn(&pl->touched, parent, n))
 		return;
 	htab_putn_copy(&pl->touched, parent, n, pl);
-	if (fs_stat_beneath(c->rootfd, parent, &st) || !S_ISDIR(st.st_mode))
+	fd = fs_open_beneath(c->rootfd, parent, O_PATH | O_DIRECTORY, 0);
+	if (fd < 0 || fstat(fd, &st))
 		return; /* made or removed by an earlier move, or told by the move itself */
-	if (st.st_dev != upper)
+	if (moves_must_copy(c->upperfd, fd))
 		pl->copies = true;
 	if (!n || (st.st_mode & 0700) == 0700 || st.st_uid != geteuid())
 		return;
 	moves_add(&pl->open, MOVE_OPEN, parent);
 	if (!en || !en->sets_mode)
-		moves_add(&pl->mode, MOVE_MODE, parent)->mode = st.st_mode & 0777;
+		moves_add(&pl->mode, MOVE_MODE, parent)->mode = st.st_mode & 07777;
 }
 
-static int
-deepest_first(const void *a, const void *b)
-{
-	return strcmp(((const struct move *)b)->path, ((const struct move *)a)->path);
-}
-
-static int
-plan(struct commit *c, struct moves *ret, bool *ret_copies, struct err *e)
+static void
+plan(struct commit *c, struct moves *ret, bool *ret_copies)
 {
 	struct plan pl = {0};
-	struct stat upper;
 
-	if (fstat(c->upperfd, &upper))
-		return err_set(e, ERR_IO, errno, "the upper directory of the scratch");
 	htab_init(&pl.touched);
 	for (size_t i = 1; i < c->n; i++) {
 		const struct entry *en = &c->v[i];
@@ -325,14 +354,14 @@ plan(struct commit *c, struct moves *ret, bool *ret_copies, struct err *e)
 		if (c->v[en->parent].fate == FATE_MOVE)
 			continue; /* moves with it */
 		moves_add(&pl.place, MOVE_PLACE, en->path)->ino = en->ino;
-		touch_parent(c, &pl, en->path, upper.st_dev);
+		touch_parent(c, &pl, en->path);
 	}
 	for (size_t i = 0; i < c->early.n; i++)
-		touch_parent(c, &pl, c->early.v[i].path, upper.st_dev);
+		touch_parent(c, &pl, c->early.v[i].path);
 	for (size_t i = 0; i < c->late.n; i++)
-		touch_parent(c, &pl, c->late.v[i].path, upper.st_dev);
-	if (pl.mode.n)
-		qsort(pl.mode.v, pl.mode.n, sizeof(*pl.mode.v), deepest_first);
+		touch_parent(c, &pl, c->late.v[i].path);
+	moves_sort_outer_first(&pl.open);
+	moves_sort_inner_first(&pl.mode);
 	moves_append_take(ret, &pl.open);
 	moves_append_take(ret, &c->early);
 	moves_append_take(ret, &pl.place);
@@ -340,24 +369,6 @@ plan(struct commit *c, struct moves *ret, bool *ret_copies, struct err *e)
 	moves_append_take(ret, &pl.mode);
 	*ret_copies = pl.copies;
 	htab_release(&pl.touched);
-	return 0;
-}
-
-static int
-apply(struct commit *c, const struct moves *m, bool copies, struct err *e)
-{
-	/* One rename has happened or has not: it needs no list, and no sync. */
-	bool listed = m->n > 1 || copies;
-	int rc;
-
-	if (!m->n)
-		return 0;
-	if (listed && moves_write(m, c->scratch.fd, e))
-		return -1;
-	rc = moves_run(m, c->scratch.fd, c->rootfd, e);
-	if (listed && moves_mark_end(c->scratch.fd, e))
-		return -1;
-	return rc;
 }
 
 int
@@ -365,25 +376,12 @@ commit_apply(struct commit *c, struct err *e)
 {
 	struct moves m = {0};
 	bool copies;
-	int rc = -1;
+	int rc;
 
-	if (!prepare(c, e) && !plan(c, &m, &copies, e))
-		rc = apply(c, &m, copies, e);
+	if (prepare(c, e))
+		return -1;
+	plan(c, &m, &copies);
+	rc = moves_apply(&m, copies, c->scratch.fd, c->rootfd, e);
 	moves_release(&m);
 	return rc;
-}
-
-int
-commit_roll_forward(int scratchfd, int rootfd, struct err *e)
-{
-	struct moves m = {0};
-	int found = moves_read(scratchfd, &m, e), rc;
-
-	if (found <= 0)
-		return found;
-	rc = moves_run(&m, scratchfd, rootfd, e);
-	moves_release(&m);
-	if (moves_mark_end(scratchfd, e))
-		return -1;
-	return rc ? -1 : 1;
 }

@@ -10,7 +10,7 @@
  *				below parents opened from the workspace fd, beneath, no links; end mark
  *	commit_free		drops what was not applied
  *
- * A list without its end mark is rolled forward by whoever finds it (commit_roll_forward): after the
+ * A list without its end mark is rolled forward by whoever finds it (moves_roll_forward): after the
  * list is on disk the task has happened.
  */
 #ifndef EXEC_COMMIT_H
@@ -42,9 +42,5 @@ int commit_outputs(struct commit *c, struct outputs *ret, int *ret_fd, struct er
  * it may be stored as its result. */
 int commit_apply(struct commit *c, struct err *e);
 void commit_free(struct commit *c);
-
-/* For recovery: scratchfd holds a list of moves without its end mark. 1 rolled forward, 0 there was
- * nothing to do. After -1 a list that could be read has been done as far as it can be, and is marked. */
-int commit_roll_forward(int scratchfd, int rootfd, struct err *e);
 
 #endif

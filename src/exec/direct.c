@@ -26,10 +26,11 @@ kill_group(struct exec_job *j)
 	kill(-j->proc.pid, SIGKILL);
 }
 
+/* A task that ends by itself may leave a daemon. */
 static bool
 group_is_left(struct exec_job *j)
 {
-	return proc_group_is_alive(j->proc.pid);
+	return j->stop && proc_group_is_alive(j->proc.pid);
 }
 
 static void

@@ -52,7 +52,7 @@ struct exec_denial {
 	uint32_t pid;  /* 0: not known */
 	char *program; /* "" : not known */
 	char *cmdline;
-	char *grant; /* what would allow it, as the config spells it: "allow.read: ['../lib/x']" */
+	char *grant; /* what would allow it, as the config spells it: `allow.read: ["../lib/x"]` */
 };
 
 struct exec_result {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parent that outlives the core (design §2). guard_fork() is called once at the start of
- * `vx run`, before anything is opened. The parent never returns from it: it becomes vx-guard,
+ * `vx run`, before anything but the run lock is opened; both hold that, so that the next run waits
+ * for whichever outlives the other. The parent never returns from it: it becomes vx-guard,
  * forwards INT, TERM, HUP, QUIT, TSTP and CONT to the core and ends as the core ended (128 + n
  * after a signal). The child returns as the core, in a process group of its own (so that a
  * terminal's Ctrl-C reaches it once, through the guard). Both are child subreapers and watch each

@@ -169,13 +169,13 @@ drain_fired(struct loop_timer *t)
 static void
 proceed(struct exec_job *j)
 {
-	if (j->stop) {
-		if (j->ops->is_left && j->ops->is_left(j)) {
-			if (j->killing)
-				j->ops->kill(j); /* what was forked meanwhile */
-			set_timer(j, &j->tick, TICK_MS);
-			return;
-		}
+	if (j->ops->is_left && j->ops->is_left(j)) {
+		if (j->killing)
+			j->ops->kill(j); /* what was forked meanwhile */
+		else if (!j->stop)
+			kill_now(j);
+		set_timer(j, &j->tick, TICK_MS);
+	} else if (j->stop) {
 		take_what_is_there(j);
 		finish(j);
 	} else if (!output_is_open(j)) {

@@ -8,7 +8,7 @@
  *	running		output is delivered as it is read
  *	timed out, or	ops->ask, then the grace, then ops->kill; what ops->is_left still sees after the
  *	cancelled	child's own exit gets the rest of the grace and then the kill, too
- *	exited		the readers get EXEC_DRAIN_MS more
+ *	exited		what ops->is_left sees is killed; the readers get EXEC_DRAIN_MS more
  *	finished	reaped; ops->finish, rq.done, ops->free
  *
  * The child stays a zombie until it is finished, so that its pid and group number are nobody else's
@@ -27,8 +27,8 @@ struct job_ops {
 	void (*ask)(struct exec_job *j, int sig);
 	/* Ends it now. Again, until is_left says no or a deadline has passed. */
 	void (*kill)(struct exec_job *j);
-	/* The child has exited and vx had stopped it: whether some process of it is still alive.
-	 * Asked every 20 ms. NULL: nothing can be. */
+	/* The child has exited: whether some process of it is still alive that must not be. Asked
+	 * every 20 ms; killed at once where vx had not stopped it. NULL: nothing can be. */
 	bool (*is_left)(struct exec_job *j);
 	/* Everything of r that job.c knows is filled: outcome, exit_code, signal, duration_ns,
 	 * cpu_us, peak_rss_kb, output_cut, and error when it was not started. The rest is filled,

@@ -2,10 +2,11 @@
 /* What a written or denied path is to a policy, after the run. */
 #include "cache/outputs.h"
 #include "exec/never.h"
-#include "exec/policy.h"
-#include "exec/rules.h"
+#include "exec/policy-private.h"
 #include "graph/graph.h"
+#include "proto/ruleset.h"
 #include "util/alloc.h"
+#include "util/cleanup.h"
 #include "util/glob.h"
 #include "util/path.h"
 #include "util/strbuf.h"
@@ -72,7 +73,7 @@ policy_is_output(const struct policy *p, const char *path)
 bool
 policy_names_write(const struct policy *p, const char *name, const char *path)
 {
-	return rules_names_write(p->compiled, name, path);
+	return ruleset_names_write(p->compiled, name, path);
 }
 
 static bool
@@ -91,9 +92,9 @@ is_never(const struct policy *p, const char *path)
 enum write_verdict
 policy_judge_write(const struct policy *p, const char *path)
 {
-	if (rules_may_write(p->compiled, path))
+	if (ruleset_may_write(p->compiled, path))
 		return is_never(p, path) ? WRITE_NEVER : WRITE_GRANTED;
-	if (p->derived && !rules_is_quiet(p->compiled, path) && is_tool_cache(path))
+	if (p->derived && !ruleset_is_quiet(p->compiled, path) && is_tool_cache(path))
 		return WRITE_IGNORED;
 	return WRITE_UNDECLARED;
 }
@@ -101,18 +102,16 @@ policy_judge_write(const struct policy *p, const char *path)
 bool
 policy_may_make_dir(const struct policy *p, const char *path)
 {
-	if (rules_is_quiet(p->compiled, path) || is_never(p, path))
-		return false;
-	return rules_may_write(p->compiled, path) || rules_may_write_below(p->compiled, path);
+	return !is_never(p, path) &&
+	       (ruleset_may_write(p->compiled, path) || ruleset_may_write_below(p->compiled, path));
 }
 
 bool
 policy_may_see(const struct policy *p, const char *path, bool is_dir)
 {
-	if (rules_may_read(p->compiled, path))
-		return true;
-	return is_dir && !rules_is_quiet(p->compiled, path) &&
-	       rules_may_read_below(p->compiled, path);
+	enum verdict v = ruleset_verdict(p->compiled, path, is_dir ? HOST_DIR : HOST_FILE);
+
+	return v == VERDICT_PASS || v == VERDICT_TRAVERSE;
 }
 
 bool
@@ -126,31 +125,127 @@ policy_read_is_finding(const struct policy *p, const char *path)
 	return false;
 }
 
-/* As a grant spells a path: from the project, wildcards escaped. */
-static void
-add_spelling(struct strbuf *sb, const struct policy *p, const char *path)
-{
-	cleanup_strbuf struct strbuf escaped = STRBUF_INIT;
-	char *rel = path_relative(p->node->project->dir, path);
+/* What to write in the config. */
 
-	if (!*rel)
-		strbuf_addch(&escaped, '.');
-	for (const char *s = rel; *s; s++) {
-		if (strchr("*?{}[]()!\\,", *s))
-			strbuf_addch(&escaped, '\\');
-		strbuf_addch(&escaped, *s);
+static bool
+is_own(const struct policy *p, const char *path)
+{
+	const struct project *project = p->node->project;
+
+	for (size_t i = 0; i < project->nnested; i++)
+		if (path_is_within(path, project->nested[i]->dir))
+			return false;
+	return path_is_within(path, project->dir);
+}
+
+/* Whether the task's own key says something of the name already, or that of a task folded into it. */
+static bool
+is_keyed(const struct policy *p, const char *path)
+{
+	const struct cachedef *cache = p->node->def->cache;
+	cleanup_free char *manifest = path_join(p->node->project->dir, "package.json");
+	cleanup_free const struct node **folded = NULL;
+	bool keyed = !strcmp(path, manifest) || globset_match(&cache->workspace_files, path) ||
+		     (is_own(p, path) && globset_match(&cache->files, path));
+	size_t n;
+
+	folded = policy_folded(p->node, &n);
+	for (size_t i = 0; i < n && !keyed; i++)
+		keyed = folded[i]->def->cache &&
+			globset_match(&folded[i]->def->cache->outputs, path);
+	return keyed;
+}
+
+/* A path relative to `base` as a string of JSON, in the grammar of globs; `self` stands for the base
+ * itself. */
+static void
+add_path(struct strbuf *sb, const char *base, const char *path, const char *self)
+{
+	cleanup_free char *rel = path_relative(base, path);
+	const char *s = *rel ? rel : self;
+
+	strbuf_addch(sb, '"');
+	if (*rel && (strchr("^~$@", *rel) || rel[1] == ':'))
+		strbuf_adds(sb, "./");
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (*rel && strchr("*?{}[]()!\\,", c))
+			strbuf_adds(sb, "\\\\");
+		if (c == '"' || c == '\\')
+			strbuf_addch(sb, '\\');
+		if (c < 0x20 || c == 0x7f)
+			strbuf_addf(sb, "\\u%04x", c);
+		else
+			strbuf_addch(sb, *s);
 	}
-	strbuf_add_sanitised(sb, escaped.buf, escaped.len);
-	free(rel);
+	strbuf_addch(sb, '"');
+}
+
+static void
+add_field(
+	struct strbuf *sb, const char *field, const char *base, const char *path, const char *self)
+{
+	strbuf_addf(sb, "%s: [", field);
+	add_path(sb, base, path, self);
+	strbuf_addch(sb, ']');
+}
+
+/* Those of the paths that the field can name: its own files, or all others. */
+static void
+add_inputs(struct strbuf *sb, const struct policy *p, const struct strvec *paths, bool own)
+{
+	const char *base = own ? p->node->project->dir : "", *before = sb->len ? ", " : "";
+	bool any = false;
+
+	for (size_t i = 0; i < paths->n; i++) {
+		if (is_own(p, paths->v[i]) != own)
+			continue;
+		if (any)
+			strbuf_adds(sb, ", ");
+		else
+			strbuf_addf(sb, "%scache.inputs.%s: [", before,
+				own ? "files" : "workspaceFiles");
+		add_path(sb, base, paths->v[i], "**");
+		any = true;
+	}
+	if (any)
+		strbuf_addch(sb, ']');
+}
+
+char *
+policy_inputs_text(const struct policy *p, const struct strvec *paths)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	add_inputs(&sb, p, paths, true);
+	add_inputs(&sb, p, paths, false);
+	return strbuf_take(&sb);
 }
 
 char *
 policy_grant_text(const struct policy *p, bool write, const char *path)
 {
+	const char *own = p->node->project->dir;
+	cleanup_strvec struct strvec one = STRVEC_INIT;
+	cleanup_free char *inputs = NULL;
 	struct strbuf sb = STRBUF_INIT;
 
-	strbuf_addf(&sb, "allow.%s: ['", write ? "write" : "read");
-	add_spelling(&sb, p, path);
-	strbuf_adds(&sb, "']");
+	strvec_push(&one, path);
+	inputs = policy_inputs_text(p, &one);
+	/* Where grants follow from the cache block, an exec.sandbox would take their place. */
+	if (p->derived && p->node->def->cache && !write) {
+		strbuf_adds(&sb, inputs);
+		return strbuf_take(&sb);
+	}
+	if (p->derived && p->node->def->cache && is_own(p, path)) {
+		add_field(&sb, "cache.outputs.files", own, path, "**");
+		return strbuf_take(&sb);
+	}
+	if (p->derived)
+		strbuf_adds(&sb, "exec.sandbox with ");
+	add_field(&sb, write ? "allow.write" : "allow.read", own, path, ".");
+	if (!write && p->node->def->cache && !is_keyed(p, path))
+		strbuf_addf(&sb, ", and %s", inputs);
 	return strbuf_take(&sb);
 }

@@ -29,6 +29,14 @@ static const struct {
 	{NULL, ".yarnrc.yml"},
 	{NULL, ".zprofile"},
 	{NULL, ".zshrc"},
+	{NULL, "pnpm-workspace.yaml"},
+	{NULL, ".zshenv"},
+	{NULL, ".zlogin"},
+	{NULL, ".vx"},
+	{NULL, ".cursor"},
+	{".claude", "settings.local.json"},
+	{".claude", "settings.json"},
+	{NULL, ".bash_login"},
 	{NULL, "vx-lock.json"},
 	{NULL, "vx.config.*"},
 	{NULL, "vx.workspace.*"},
@@ -76,6 +84,15 @@ is_listed(const char *parent, size_t nparent, const char *name, size_t n)
 	for (size_t i = 0; i < array_len(names); i++)
 		if (is_name(name, n, names[i].name) &&
 			(!names[i].parent || is_name(parent, nparent, names[i].parent)))
+			return true;
+	return false;
+}
+
+bool
+never_leads(const char *name, size_t n)
+{
+	for (size_t i = 0; i < array_len(names); i++)
+		if (names[i].parent && is_name(name, n, names[i].parent))
 			return true;
 	return false;
 }

@@ -5,7 +5,6 @@
  */
 #include "cache/key.h"
 #include "exec/policy-private.h"
-#include "exec/rules.h"
 #include "graph/graph.h"
 #include "util/alloc.h"
 #include "util/arena.h"
@@ -81,8 +80,8 @@ is_covered(const struct search *s, const char *path)
 static void
 look_at(struct search *s, const char *path)
 {
-	if (rules_may_read(s->p->compiled, path) && !policy_is_output(s->p, path) &&
-		!is_covered(s, path) && !strvec_contains(s->ret, path))
+	if (policy_may_see(s->p, path, false) && !is_covered(s, path) &&
+		!strvec_contains(s->ret, path))
 		strvec_push(s->ret, path);
 }
 

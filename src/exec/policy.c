@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/outputs.h"
 #include "exec/policy-private.h"
-#include "exec/rules.h"
 #include "graph/graph.h"
+#include "proto/ruleset.h"
 #include "util/alloc.h"
 #include "util/arena.h"
 #include "util/cleanup.h"
@@ -34,7 +34,7 @@ policy_free(struct policy *p)
 	free(p->home);
 	free(p->nested);
 	strvec_release(&p->withheld);
-	rules_free(p->compiled);
+	ruleset_free(p->compiled);
 	free(p);
 }
 
@@ -46,7 +46,7 @@ policy_compile(struct policy *p, struct err *e)
 	p->nested = xcalloc(project->nnested + 1, sizeof(*p->nested));
 	for (size_t i = 0; i < project->nnested; i++)
 		p->nested[i] = project->nested[i]->dir;
-	return rules_new(p->rules, p->nrules, &p->compiled, e);
+	return ruleset_new(p->rules, p->nrules, project->dir, &p->compiled, e);
 }
 
 /* Globs to rules. */
@@ -133,26 +133,52 @@ refuse_link(const struct policy *p, const char *what, const char *text, const ch
 }
 
 /*
- * What a write grant opens must be what it says: one that is led out of the project by a link is
- * refused before anything is made. One that is led elsewhere inside holds for both paths.
+ * A write grant never leads through a link, not even to a place in the project: a task could have put
+ * the link there in an earlier run, and the grant would name whatever it chose (its own config, the
+ * hooks of the repository). A literal grant of a name that is a link is a grant of the link.
+ */
+static int
+check_no_link(struct policy *p, const char *dir, const char *text, struct err *e)
+{
+	cleanup_free char *real = NULL;
+	int inside = policy_resolve(p->w, dir, &real);
+
+	if (inside < 0)
+		return err_set(e, ERR_IO, errno, "the write grant '%s'", text);
+	return !inside || strcmp(real, dir) != 0 ? refuse_link(p, "write grant", text, real, e) : 0;
+}
+
+/* The name itself may be a link, as long as it does not lead out of the project. */
+static int
+check_stays(struct policy *p, const char *head, const char *text, struct err *e)
+{
+	const char *own = p->node->project->dir;
+	cleanup_free char *real = NULL;
+	int inside = policy_resolve(p->w, head, &real);
+
+	if (inside < 0)
+		return err_set(e, ERR_IO, errno, "the write grant '%s'", text);
+	if (inside && (!path_is_within(head, own) || path_is_within(real, own)))
+		return 0;
+	return refuse_link(p, "write grant", text, real, e);
+}
+
+/*
+ * What a write grant opens must be what it says: one that is led elsewhere by a link is refused before
+ * anything is made.
  */
 static int
 add_write_grant(struct policy *p, const struct grant *g, struct err *e)
 {
-	const char *own = p->node->project->dir;
-
 	for (size_t i = 0; i < glob_nalternatives(g->glob); i++) {
 		const char *head = glob_literal_head(g->glob, i);
-		cleanup_free char *real = NULL;
-		int inside = policy_resolve(p->w, head, &real);
+		size_t n = glob_alternative_is_literal(g->glob, i) ? path_parent_len(head)
+								   : strlen(head);
+		cleanup_free char *dir = xmemdupz(head, n);
 
-		if (inside < 0)
-			return err_set(e, ERR_IO, errno, "the write grant '%s'", g->text);
-		if (!inside || (path_is_within(head, own) && !path_is_within(real, own)))
-			return refuse_link(p, "write grant", g->text, real, e);
+		if (check_no_link(p, dir, g->text, e) || check_stays(p, head, g->text, e))
+			return -1;
 		add_alternative(p, SPEC_WRITE, g->glob, i, head);
-		if (strcmp(real, head) != 0)
-			add_alternative(p, SPEC_WRITE, g->glob, i, real);
 	}
 	return 0;
 }
@@ -187,9 +213,19 @@ add_absolute(struct policy *p, enum spec_rule_kind kind, const char *text, struc
 				p->node->id, text);
 		expanded = xasprintf("%s%s", p->home, text + 1);
 	}
-	path = canonical(expanded ? expanded : text);
+	/* In the workspace it is a name like any other there: no link of it is followed. */
+	path = path_normalise(expanded ? expanded : text);
+	if (!path_is_within(path, p->w->path)) {
+		free(path);
+		path = canonical(expanded ? expanded : text);
+	}
 	if (path_is_within(path, p->w->path)) {
-		policy_add_rule(p, kind, false, path_below(path, p->w->path));
+		const char *below = path_below(path, p->w->path);
+		cleanup_free char *dir = xmemdupz(below, path_parent_len(below));
+
+		if (kind == SPEC_WRITE && check_no_link(p, dir, text, e))
+			return -1;
+		policy_add_rule(p, kind, false, below);
 		return 0;
 	}
 	if (kind != SPEC_READ && kind != SPEC_WRITE)
@@ -259,7 +295,11 @@ add_derived(struct policy *p, const struct inputs *inputs)
 	const struct cachedef *cache = p->node->def->cache;
 
 	if (!cache) {
+		cleanup_free char *modules = path_join(p->node->project->dir, "node_modules");
+
 		policy_add_rule(p, SPEC_WRITE, false, p->node->project->dir);
+		/* What is in it is granted to read, wherever its links lead. */
+		policy_add_rule(p, SPEC_DENY_WRITE, false, modules);
 		add_what_is_keyed(p, inputs);
 		p->ncovered = 0;
 		return;
@@ -311,7 +351,8 @@ add_wall(struct policy *p, const char *dir)
 		policy_add_rule(p, SPEC_DENY_WRITE, false, dir);
 }
 
-/* The cache where the workspace's settings put it. (sandboxed.c hides the one in use, wherever.) */
+/* The cache where the workspace's settings put it, when that is inside. (sandboxed.c covers one that
+ * is elsewhere.) */
 static char *
 cache_dir_inside(const struct workspace *w)
 {

@@ -19,7 +19,7 @@ struct files;
 struct globset;
 struct inputs;
 struct node;
-struct rules;
+struct ruleset;
 struct workspace;
 
 enum write_verdict {
@@ -42,7 +42,7 @@ struct policy {
 		*nested; /* directories of the projects inside this one, as outputs.h wants them */
 	/* Linked workspace packages that no part of the key covers: denied, and a denial is a finding. */
 	struct strvec withheld;
-	struct rules *compiled; /* of `rules` */
+	struct ruleset *compiled; /* of `rules` */
 };
 
 int policy_build(const struct workspace *w, const struct node *node, const struct files *files,
@@ -67,8 +67,13 @@ bool policy_may_see(const struct policy *p, const char *path, bool is_dir);
 /* Whether a denied read of the path fails the task (inside the project or a withheld package) or was
  * only stopped by the wall (spec/sandbox.md §15). */
 bool policy_read_is_finding(const struct policy *p, const char *path);
-/* "allow.read: ['../lib/x']", as the config of this project would spell it. Owned. */
+/* What to write in the config of this project to allow it and, for a read of a cached task, to have
+ * it in the key: `allow.read: ["../lib/x"], and cache.inputs.workspaceFiles: ["lib/x"]`; for derived
+ * grants the fields that they come from. Owned. */
 char *policy_grant_text(const struct policy *p, bool write, const char *path);
+/* What to write to have these workspace files in the key of the task: `cache.inputs.files: ["a", "b"],
+ * cache.inputs.workspaceFiles: ["lib/c"]`. Owned. */
+char *policy_inputs_text(const struct policy *p, const struct strvec *paths);
 
 /* Up to `max` existing workspace files, outside node_modules, that the policy lets the task read and
  * no part of its key covers: what keeps a confined result from being proven. Returns how many were

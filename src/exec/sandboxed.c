@@ -9,13 +9,13 @@
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/fd.h"
+#include "util/log.h"
 #include "util/path.h"
 #include "workspace/workspace.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 enum {
@@ -116,8 +116,10 @@ on_status(struct job *j, const struct status *s, struct err *e)
 	case STATUS_VIEW:
 		in_order = in_order && !j->has_ended;
 		j->view = s->u.view;
+		log_debug("phase", "%s view up", j->job.rq.id);
 		break;
 	case STATUS_STARTED:
+		log_debug("phase", "%s command started", j->job.rq.id);
 		break;
 	case STATUS_DENIAL:
 		on_denial(j, &s->u.denial);
@@ -131,6 +133,7 @@ on_status(struct job *j, const struct status *s, struct err *e)
 		if (!in_order)
 			break;
 		j->has_ended = true;
+		log_debug("phase", "%s command ended", j->job.rq.id);
 		j->exit = s->u.exit;
 		job_command_ended(&j->job);
 		j->commit = commit_new(j->policy, j->owner->rootfd, j->owner->area, &j->scratch);
@@ -144,6 +147,7 @@ on_status(struct job *j, const struct status *s, struct err *e)
 		in_order = in_order && j->has_ended;
 		j->is_done = in_order;
 		j->done = s->u.done;
+		log_debug("phase", "%s entries received", j->job.rq.id);
 		break;
 	case STATUS_SETUP_ERROR:
 		in_order = in_order && !j->has_ended;
@@ -173,11 +177,12 @@ take_frames(struct job *j, struct err *e)
 	return more;
 }
 
-/* The helper, never init: with the helper's fuse fd and pid everything inside ends (findings 15). */
+/* Its group is the helper and init. Never init alone: with the helper's fuse fd everything inside that
+ * waits for an answer wakes up and ends (findings 15). */
 static void
 end_helper(struct exec_job *ej)
 {
-	syscall(SYS_pidfd_send_signal, ej->proc.pidfd, SIGKILL, NULL, 0);
+	kill(-ej->proc.pid, SIGKILL);
 }
 
 /* One read. False: nothing more at the moment, or for good. */
@@ -214,6 +219,17 @@ status_ready(struct loop_fd *w, unsigned events attr_unused)
 }
 
 /* Ending it. */
+
+/* A helper that came to its end has seen that of init, and init is the last one inside. */
+static bool
+init_is_left(struct exec_job *ej)
+{
+	struct job *j = container_of(ej, struct job, job);
+
+	while (read_status(j))
+		;
+	return !j->is_done && proc_group_is_alive(ej->proc.pid);
+}
 
 /* The helper hands it to the command's group. HUP is said as TERM (spec/execution.md §9). */
 static void
@@ -294,6 +310,7 @@ conclude(struct job *j, struct exec_result *r)
 		fail(r, e.text);
 		return;
 	}
+	log_debug("phase", "%s judged", j->job.rq.id);
 	if (j->done.denials > j->ndenials)
 		strvec_pushf(&r->notes, "%llu more denied names are not listed",
 			(unsigned long long)(j->done.denials - j->ndenials));
@@ -348,6 +365,7 @@ free_job(struct exec_job *ej)
 static const struct job_ops ops = {
 	.ask = ask,
 	.kill = end_helper,
+	.is_left = init_is_left,
 	.finish = finish,
 	.free = free_job,
 };
@@ -365,7 +383,8 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 	s->scratch = xstrdup(j->scratch.path);
 	s->home = p->home ? xstrdup(p->home) : NULL;
 	s->unix_sockets = p->unix_sockets;
-	strvec_push(&s->argv, x->sh);
+	s->program = xstrdup(x->sh);
+	strvec_push(&s->argv, "sh");
 	strvec_push(&s->argv, "-c");
 	strvec_push(&s->argv, rq->command);
 	for (size_t i = 0; i < rq->env->n; i++)
@@ -374,8 +393,6 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 		spec_add_rule(s, p->rules[i].kind, p->rules[i].is_glob, p->rules[i].path);
 	if (!path_is_within(x->cache_dir, x->root_path))
 		strvec_push(&s->hide, x->cache_dir);
-	else if (*path_below(x->cache_dir, x->root_path))
-		spec_add_rule(s, SPEC_QUIET, false, path_below(x->cache_dir, x->root_path));
 	if (!path_is_within(scratch_area_path(x->area), x->root_path))
 		strvec_push(&s->hide, scratch_area_path(x->area));
 }
@@ -446,6 +463,7 @@ start_helper(struct job *j, const struct exec_request *rq, struct err *e)
 	j->signals = signals[1];
 	j->status.fd = status[0];
 	loop_add_fd(x->loop, &j->status);
+	log_debug("phase", "%s helper started", rq->id);
 	return 0;
 }
 
@@ -495,6 +513,20 @@ free_sandboxed(struct executor *ex)
 	free(x);
 }
 
+/* As a spec wants it, however PATH spells its directory. The name stays: what it is a link to may be
+ * called otherwise. */
+static char *
+program_path(const char *path)
+{
+	size_t n = path_parent_len(path);
+	cleanup_free char *dir = xmemdupz(path, n ? n : 1);
+	cleanup_free char *real = realpath(dir, NULL);
+
+	if (!real)
+		return xstrdup(path);
+	return xasprintf("%s/%s", strcmp(real, "/") != 0 ? real : "", path_base(path));
+}
+
 struct executor *
 sandboxed_new(struct loop *l, const struct sandboxed_options *o)
 {
@@ -503,7 +535,7 @@ sandboxed_new(struct loop *l, const struct sandboxed_options *o)
 	x->ex = (struct executor){"sandboxed", start, cancel, forward, free_sandboxed};
 	x->loop = l;
 	x->helper = xstrdup(o->helper);
-	x->sh = xstrdup(o->sh);
+	x->sh = program_path(o->sh);
 	x->root_path = xstrdup(o->root_path);
 	x->cache_dir = path_normalise(o->cache_dir);
 	x->rootfd = o->rootfd;

@@ -12,10 +12,11 @@ struct scratch_area;
 
 struct sandboxed_options {
 	const char *helper; /* path of vx-sandbox */
-	const char *sh;     /* absolute */
+	const char *sh;     /* a path with a slash */
 	int rootfd;         /* of the workspace */
 	const char *root_path;
-	const char *cache_dir; /* absolute: hidden from every task */
+	/* Absolute: covered where it is outside of the workspace; inside, the policy hides it. */
+	const char *cache_dir;
 	struct scratch_area *area;
 };
 struct executor *sandboxed_new(struct loop *l, const struct sandboxed_options *o);

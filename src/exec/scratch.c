@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/scratch.h"
-#include "exec/commit.h"
+#include "cache/stage.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/digest.h"
@@ -8,6 +8,8 @@
 #include "util/fd.h"
 #include "util/fs.h"
 #include "util/path.h"
+#include "util/strbuf.h"
+#include "util/strvec.h"
 #include <errno.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -130,13 +132,16 @@ open_private(int dirfd, const char *name, bool create)
 	return take_fd(&fd);
 }
 
-/* <root>/.vx/scratch. No link is followed below the root: the repository could have planted one. */
+/* <root>/.vx/scratch, or ours beside it. No link is followed below the root: the repository could have
+ * planted one. */
 static int
-open_in_root(const char *root_path, bool create)
+open_in_root(const char *root_path, bool create, char **ret_path)
 {
 	cleanup_close int root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	cleanup_close int vx = -1, ignore = -1;
+	char name[24];
 
+	*ret_path = path_join(root_path, ".vx/scratch");
 	if (root < 0)
 		return -1;
 	if (create && mkdirat(root, ".vx", 0777) && errno != EEXIST)
@@ -149,7 +154,10 @@ open_in_root(const char *root_path, bool create)
 		if (ignore >= 0 && fd_write_all(ignore, "*\n", 2))
 			return -1;
 	}
-	return open_private(vx, "scratch", create);
+	stage_area_name(vx, name, sizeof(name));
+	free(*ret_path);
+	*ret_path = xasprintf("%s/.vx/%s", root_path, name);
+	return open_private(vx, name, create);
 }
 
 static int
@@ -174,10 +182,8 @@ open_place(const char *root_path, unsigned i, bool create, char **ret_path)
 	cleanup_free char *name = xasprintf("vx-scratch-%u", (unsigned)geteuid());
 
 	*ret_path = NULL;
-	if (i == 0) {
-		*ret_path = path_join(root_path, ".vx/scratch");
-		return open_in_root(root_path, create);
-	}
+	if (i == 0)
+		return open_in_root(root_path, create, ret_path);
 	if (!dirs[i] || *dirs[i] != '/')
 		return -1;
 	*ret_path = path_join(dirs[i], name);
@@ -285,7 +291,7 @@ recover_one(int areafd, const char *name, int rootfd, struct err *e)
 		return errno == EWOULDBLOCK
 			       ? 0
 			       : err_set(e, ERR_IO, errno, "left-over scratch %s", name);
-	if (commit_roll_forward(fd, rootfd, e) < 0)
+	if (moves_roll_forward(fd, rootfd, e) < 0)
 		rc = err_wrap(e, "finishing what an earlier run began");
 	if (fs_remove_tree(areafd, name) && !rc)
 		rc = err_set(e, ERR_IO, errno, "removing left-over scratch %s", name);

@@ -2,26 +2,26 @@
 /*
  * Where sandboxed tasks write: DIR/vx-scratch-<workspace>-<random>/ one per task, 0700, its directory
  * fd locked (flock) by the process that uses it. An unlocked one is left over from a run that died:
- * whoever starts next (or the guard) rolls its open commit forward, then removes it. Used ones are
- * renamed to DIR/vx-trash-… and deleted at the end of the run, since deleting between tasks makes
- * ext4 create slowly (findings 5).
+ * whoever starts next (or the guard) rolls forward what is listed there (cache/moves.h), then removes it.
+ * The stage of a run's restores (cache/stage.h) is one, too. Used ones are renamed to DIR/vx-trash-…
+ * and deleted at the end of the run, since deleting between tasks makes ext4 create slowly (findings 5).
  *
- * Where (design §5): <root>/.vx/scratch, then a directory vx-scratch-<uid> of our own in
- * $VX_SCRATCH_DIR, /var/tmp, and from kernel 6.6 on /dev/shm; the first whose file system can hold an
- * overlay's upper directory; none: an error that says to set VX_SCRATCH_DIR to a volume. <workspace>
- * is a hash of the root's path: those outside the root may be shared, and only the runs of one
- * workspace, which exclude each other, touch its scratches.
+ * Where (design §5): <root>/.vx/scratch (where that is another user's: .vx/scratch-<uid>), then a
+ * directory vx-scratch-<uid> of our own in $VX_SCRATCH_DIR, /var/tmp, and from kernel 6.6 on /dev/shm;
+ * the first whose file system can hold an overlay's upper directory; none: an error that says to set
+ * VX_SCRATCH_DIR to a volume. <workspace> is a hash of the root's path: those outside the root may be
+ * shared, and only the runs of one workspace, which exclude each other, touch its scratches.
  */
 #ifndef EXEC_SCRATCH_H
 #define EXEC_SCRATCH_H
 
-#include "util/base.h"
+#include "cache/moves.h"
 
 struct err;
 struct scratch_area; /* the chosen DIR of a run */
 
 /* In a scratch: the overlay's upper directory, made by the helper. */
-#define SCRATCH_UPPER "u"
+#define SCRATCH_UPPER MOVES_FROM
 
 struct scratch {
 	char *path; /* absolute */
@@ -36,8 +36,8 @@ void scratch_drop(struct scratch_area *a, struct scratch *s);
 /* Empties the trash and frees. */
 void scratch_area_close(struct scratch_area *a);
 
-/* Recovery, under the run lock: for every area this workspace may have used, roll open commits
- * forward (exec/commit.h: commit_roll_forward), remove unlocked scratches and trash. */
+/* Recovery, under the run lock: for every area this workspace may have used, roll open commits and
+ * restores forward, remove unlocked scratches and trash. */
 int scratch_recover(const char *root_path, int rootfd, struct err *e);
 
 #endif

@@ -129,28 +129,33 @@ add_frontier(struct building *b, struct growing *from, const char *task)
 }
 
 static int
-refuse(const struct growing *it, const struct depspec *d, struct err *e, const char *what,
-	const char *near, const char *prefix)
+refuse(const struct building *b, const struct growing *it, const struct depspec *d, struct err *e,
+	const char *what, const char *near)
 {
-	return err_set(e, ERR_CONFIG, 0, "%s: task %s: dependsOn \"%s\": %s%s%s%s%s",
-		it->n.def->place, it->n.id, d->text, what, near ? "; did you mean \"" : "",
-		near ? prefix : "", near ? near : "", near ? "\"?" : "");
+	cleanup_free char *place = workspace_entry_place(b->w, it->n.project, it->n.def->name,
+		"dependsOn", (size_t)(d - it->n.def->depends_on));
+
+	return err_set(e, ERR_CONFIG, 0, "%s: task %s: dependsOn \"%s\": %s%s%s%s", place, it->n.id,
+		d->text, what, near ? "; did you mean \"" : "", near ? near : "",
+		near ? "\"?" : "");
 }
 
 /* `p` lacks the task: the nearest name that it has, else what it has, else what it lacks. */
 static int
-refuse_task(
-	const struct growing *it, const struct depspec *d, const struct project *p, struct err *e)
+refuse_task(const struct building *b, const struct growing *it, const struct depspec *d,
+	const struct project *p, struct err *e)
 {
 	cleanup_free const char **names = xcalloc(p->def.ntasks, sizeof(*names));
-	cleanup_strbuf struct strbuf what = STRBUF_INIT, prefix = STRBUF_INIT;
+	cleanup_strbuf struct strbuf what = STRBUF_INIT, tail = STRBUF_INIT;
 	const char *near;
 
 	for (size_t i = 0; i < p->def.ntasks; i++)
 		names[i] = p->def.tasks[i].name;
 	near = nearest_name(d->task, names, p->def.ntasks);
-	if (d->form == DEP_PROJECT)
-		strbuf_addf(&prefix, "%s#", d->project);
+	if (near && d->form == DEP_PROJECT) {
+		strbuf_addf(&tail, "%s#%s", d->project, near);
+		near = tail.buf;
+	}
 	strbuf_addf(
 		&what, "%s has no task \"%s\"", p->is_root ? "the root project" : p->name, d->task);
 	for (size_t i = 0; !near && i < p->def.ntasks && i < 12; i++)
@@ -159,7 +164,7 @@ refuse_task(
 		strbuf_addf(&what, " and %zu more", p->def.ntasks - 12);
 	if (!p->config)
 		strbuf_adds(&what, " (it has no vx.config.json)");
-	return refuse(it, d, e, what.buf, near, prefix.buf);
+	return refuse(b, it, d, e, what.buf, near);
 }
 
 static int
@@ -178,7 +183,7 @@ refuse_project(
 		strbuf_addf(&tail, "%s#%s", near, d->task);
 		near = tail.buf;
 	}
-	return refuse(it, d, e, what.buf, near, "");
+	return refuse(b, it, d, e, what.buf, near);
 }
 
 /*
@@ -191,7 +196,7 @@ check_unheld(
 	const struct building *b, const struct growing *it, const struct depspec *d, struct err *e)
 {
 	cleanup_free const char **names = xcalloc(b->task_names.n, sizeof(*names));
-	cleanup_strbuf struct strbuf what = STRBUF_INIT;
+	cleanup_strbuf struct strbuf what = STRBUF_INIT, tail = STRBUF_INIT;
 	const char *near;
 
 	for (size_t i = 0; i < b->task_names.n; i++)
@@ -200,7 +205,8 @@ check_unheld(
 	if (!near)
 		return 0;
 	strbuf_addf(&what, "no project declares \"%s\"", d->task);
-	return refuse(it, d, e, what.buf, near, "^");
+	strbuf_addf(&tail, "^%s", near);
+	return refuse(b, it, d, e, what.buf, tail.buf);
 }
 
 static int
@@ -224,7 +230,7 @@ add_dependency(struct building *b, struct growing *it, const struct depspec *d, 
 		return 0;
 	}
 	if (!add_holder(b, it, p, d->task) && !pattern)
-		return refuse_task(it, d, p, e);
+		return refuse_task(b, it, d, p, e);
 	return 0;
 }
 
@@ -318,7 +324,7 @@ int
 graph_build(const struct workspace *w, const struct request *requested, size_t n, struct graph *ret,
 	struct err *e)
 {
-	struct graph g = {0};
+	struct graph g = {.w = w};
 	struct building b = {.w = w, .g = &g};
 	int r;
 

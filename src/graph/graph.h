@@ -28,6 +28,7 @@ struct node {
 static inline bool node_is_group(const struct node *n);
 
 struct graph {
+	const struct workspace *w; /* that it was built from */
 	struct arena arena;
 	struct node **nodes; /* sorted by id before order_sort, in dependency order after */
 	size_t n;

@@ -5,6 +5,7 @@
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/strbuf.h"
+#include "workspace/workspace.h"
 
 enum {
 	ORDER_CYCLE_SHOWN = 12, /* nodes of a cycle that a message prints */
@@ -50,6 +51,34 @@ heap_pop(struct heap *h)
 	return top;
 }
 
+/* Which entry of a task's dependsOn the edge to that dependency came from. */
+static size_t
+entry_of(const struct node *from, const struct node *to)
+{
+	size_t i = 0;
+
+	for (; i + 1 < from->def->ndepends_on; i++) {
+		const struct depspec *d = &from->def->depends_on[i];
+		bool is_own = from->project == to->project, is_there = false;
+
+		switch (d->form) {
+		case DEP_SELF:
+			is_there = is_own;
+			break;
+		case DEP_UPSTREAM:
+			is_there = !is_own;
+			break;
+		case DEP_PROJECT:
+			is_there = !strcmp(d->project, to->project->name) ||
+				   (to->project->is_root && !strcmp(d->project, "//"));
+			break;
+		}
+		if (is_there && graph_name_matches(d->task, to->def->name))
+			break;
+	}
+	return i;
+}
+
 /* Every node with deps waiting lies on a cycle or leads into one: following the first such dep from
  * any of them must come back to a node that was passed. */
 static int
@@ -57,7 +86,8 @@ refuse_cycle(const struct graph *g, const size_t *waiting, struct err *e)
 {
 	cleanup_free size_t *passed = xcalloc(g->n, sizeof(*passed));
 	cleanup_strbuf struct strbuf path = STRBUF_INIT;
-	const struct node *at = NULL, *start;
+	cleanup_free char *place = NULL;
+	const struct node *at = NULL, *start, *second = NULL;
 	size_t step = 0, len = 0;
 
 	for (size_t i = 0; i < g->n && !at; i++)
@@ -85,11 +115,14 @@ refuse_cycle(const struct graph *g, const size_t *waiting, struct err *e)
 		while (!waiting[at->deps[j]->index])
 			j++;
 		at = at->deps[j];
+		second = second ? second : at;
 	} while (at != start);
 	if (len > ORDER_CYCLE_SHOWN)
 		strbuf_addf(&path, "(%zu more) -> ", len - ORDER_CYCLE_SHOWN);
-	return err_set(e, ERR_CONFIG, 0, "tasks depend on each other in a circle: %s%s (see %s)",
-		path.buf, start->id, start->def->place);
+	place = workspace_entry_place(
+		g->w, start->project, start->def->name, "dependsOn", entry_of(start, second));
+	return err_set(e, ERR_CONFIG, 0, "%s: tasks depend on each other in a circle: %s%s", place,
+		path.buf, start->id);
 }
 
 int

@@ -45,6 +45,12 @@ scope_remove(struct scope *s, const struct scope *other)
 		s->has[i] &= !other->has[i];
 }
 
+const char *
+scope_there_are(size_t n)
+{
+	return n == 1 ? "; there is " : "; there are ";
+}
+
 void
 scope_add_list(struct strbuf *sb, const char *const *names, size_t n, size_t shown)
 {
@@ -210,7 +216,7 @@ refuse_unmatched(const struct workspace *w, const struct filter *f, struct err *
 	if (near) {
 		strbuf_addf(&hint, "; did you mean \"%s\"?", near);
 	} else if (w->nprojects) {
-		strbuf_adds(&hint, "; there are ");
+		strbuf_adds(&hint, scope_there_are(w->nprojects));
 		scope_add_list(&hint, names, w->nprojects, SCOPE_NAMES_SHOWN);
 	}
 	return err_set(e, ERR_USAGE, 0, "--filter \"%s\" matches no project%s", f->text, hint.buf);

@@ -34,6 +34,8 @@ int scope_filter(const struct workspace *w, const char *const *filters, size_t n
 /* "@scope/name" without "@scope/". Borrowed. */
 const char *scope_bare_name(const char *name);
 
+/* "; there is " before one name, "; there are " before more. */
+const char *scope_there_are(size_t n);
 /* Appends "a, b, c and 4 more". */
 void scope_add_list(struct strbuf *sb, const char *const *names, size_t n, size_t shown);
 

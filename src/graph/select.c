@@ -84,9 +84,19 @@ add_task_hint(struct strbuf *sb, const char *word, const char *prefix, const str
 	if (near) {
 		strbuf_addf(sb, "; did you mean \"%s%s\"?", prefix, near);
 	} else if (tasks->n) {
-		strbuf_adds(sb, word ? "; there are " : ": ");
+		strbuf_adds(sb, word ? scope_there_are(tasks->n) : ": ");
 		scope_add_list(sb, names, tasks->n, SELECT_TASKS_SHOWN);
 	}
+}
+
+static const struct project *
+only_project(const struct workspace *w, const struct scope *scope)
+{
+	size_t i = 0;
+
+	while (!scope->has[i])
+		i++;
+	return w->projects[i];
 }
 
 /* "app has no task …", or "no selected project declares …", and where it can be found instead. */
@@ -110,7 +120,10 @@ refuse_bare(const struct workspace *w, const struct selection *s, const struct s
 		htab_release(&tasks);
 		return err_set(e, ERR_USAGE, 0, "%s", text.buf);
 	}
-	if (s->nfilters || !here)
+	if ((s->nfilters || !here) && scope_size(scope) == 1)
+		strbuf_addf(&text, "the selected project %s declares no task \"%s\"; ",
+			only_project(w, scope)->name, task);
+	else if (s->nfilters || !here)
 		strbuf_addf(&text, "none of the %zu selected projects declares a task \"%s\"; ",
 			scope_size(scope), task);
 	else
@@ -157,7 +170,7 @@ refuse_project(const struct workspace *w, const char *word, const char *name, co
 	if (near) {
 		strbuf_addf(&hint, "; did you mean \"%s#%s\"?", near, task);
 	} else if (w->nprojects) {
-		strbuf_adds(&hint, "; there are ");
+		strbuf_adds(&hint, scope_there_are(w->nprojects));
 		scope_add_list(&hint, names, w->nprojects, SCOPE_NAMES_SHOWN);
 	}
 	return err_set(e, ERR_USAGE, 0, "\"%s\": there is no %s%s%s%s", word,
@@ -216,7 +229,7 @@ refuse_none(const struct workspace *w, const struct selection *s, struct err *e)
 	strbuf_adds(&text, "no task named");
 	task_names(w, &scope, &tasks);
 	if (tasks.n)
-		strbuf_adds(&text, "; here there are");
+		strbuf_adds(&text, tasks.n == 1 ? "; here there is" : "; here there are");
 	add_task_hint(&text, NULL, "", &tasks);
 	htab_release(&tasks);
 	return err_set(e, ERR_USAGE, 0, "%s", text.buf);

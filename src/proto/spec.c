@@ -31,6 +31,7 @@ static const struct word {
 	{"cwd", WORD_RELATIVE, offsetof(struct spec, cwd), true},
 	{"scratch", WORD_ABSOLUTE, offsetof(struct spec, scratch), true},
 	{"home", WORD_ABSOLUTE, offsetof(struct spec, home), false},
+	{"program", WORD_ABSOLUTE, offsetof(struct spec, program), false},
 	{"arg", WORD_LIST, offsetof(struct spec, argv), true},
 	{"env", WORD_ENV, offsetof(struct spec, env), false},
 	{"hide", WORD_PATHS, offsetof(struct spec, hide), false},
@@ -64,6 +65,7 @@ spec_release(struct spec *s)
 	free(s->cwd);
 	free(s->scratch);
 	free(s->home);
+	free(s->program);
 	strvec_release(&s->argv);
 	strvec_release(&s->env);
 	strvec_release(&s->hide);

@@ -29,7 +29,8 @@ enum {
  *
  * A literal selects the name and all below it, a pattern what it matches; but what hides (a deny,
  * QUIET) takes with a directory all that is in it, and an OUTPUT pattern takes a directory only
- * when it takes everything in it ("dist" with a final "**").
+ * when it takes everything in it ("dist" with a final "**"). Else its wildcards do not enter a
+ * node_modules, unless it names that.
  */
 enum spec_rule_kind {
 	SPEC_READ,
@@ -38,8 +39,8 @@ enum spec_rule_kind {
 	SPEC_DENY_WRITE,
 	/* This task's declared outputs: hidden at start without a word, whatever READ says. */
 	SPEC_OUTPUT,
-	/* Hidden without a report: what nobody need hear of (.vx, ignored reads). Outranks READ at
-	 * any length. */
+	/* Hidden without a report: what nobody need hear of (.vx, ignored reads). Outranks READ and
+	 * WRITE at any length. */
 	SPEC_QUIET,
 };
 
@@ -55,6 +56,7 @@ struct spec {
 	char *cwd;       /* working directory, relative to the workspace */
 	char *scratch;   /* absolute: an empty directory that the caller made, owns and locks */
 	char *home;      /* absolute, or NULL: the task has no home */
+	char *program; /* absolute: the file to execute; NULL: what argv[0] names, found on PATH */
 	struct strvec argv;
 	struct strvec env;
 	struct spec_rule *rules;

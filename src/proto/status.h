@@ -81,7 +81,9 @@ enum entry_type {
 	ENTRY_OTHER
 };
 
-/* One name in the upper directory; parents come before what is in them. */
+/* One name that the command made, changed or removed; parents come before what is in them. In the upper
+ * directory there may be more: in a directory marked `merge`, names that are as they were, which are not
+ * told; and less: a whiteout is told of names that left none. */
 struct status_entry {
 	enum entry_type type;
 	bool merge;    /* a directory that lies over one of the workspace: its other names remain */

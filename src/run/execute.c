@@ -89,6 +89,18 @@ note_walled_reads(struct job *j, const struct exec_result *r)
 			list.buf, n > WALLED_SHOWN ? ", …" : "");
 }
 
+/* Without the policy layer hidden files are as hidden, but nobody sees who asked for them: said once. */
+static void
+note_no_reports(struct sched *s, const struct exec_result *r)
+{
+	if (!r->sandboxed || r->outcome != EXEC_EXITED || r->reports || s->told_no_reports)
+		return;
+	s->told_no_reports = true;
+	report_notice(s->o->report,
+		"cannot open /dev/fuse: the sandbox holds all the same, but denied reads are not "
+		"reported and no result counts as proven");
+}
+
 static void
 on_done(void *ctx, struct exec_result *r)
 {
@@ -97,10 +109,11 @@ on_done(void *ctx, struct exec_result *r)
 	struct task *t = j->task;
 	struct err e = ERR_INIT;
 	bool aborted = s->stopped_by != 0;
-	bool save;
+	bool save, left;
 
 	remove_job(s, j);
 	read_result(t, r);
+	note_no_reports(s, r);
 	if (aborted)
 		t->status = TASK_ABORTED;
 	if (r->outcome == EXEC_NOT_STARTED) {
@@ -117,7 +130,13 @@ on_done(void *ctx, struct exec_result *r)
 		strvec_push(&j->notes, r->notes.v[i]);
 	if (t->status == TASK_FAILED && !r->nfindings)
 		note_walled_reads(j, r);
+	/* What was ended in the middle of a write may have left half of it. */
+	if (r->nkilled && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
+		settle_note(j, "not saved: it left background processes, which were ended");
+		t->tainted = true;
+	}
 	save = t->status == TASK_SUCCESS && sched_will_save(s, t) && !t->tainted;
+	left = !t->sandboxed || (r->commit && !aborted && r->outcome == EXEC_EXITED);
 	/* Stopped by vx: nothing of it reaches the workspace (r->commit is dropped below). */
 	if (!aborted && r->outcome == EXEC_EXITED && settle_result(s, j, r, save, &e)) {
 		cleanup_strbuf struct strbuf line = STRBUF_INIT;
@@ -132,6 +151,8 @@ on_done(void *ctx, struct exec_result *r)
 	commit_free(r->commit);
 	r->commit = NULL;
 	log_debug("phase", "%s scratch dropped", t->node->id);
+	if (j->remember && left)
+		own_remember(s, t);
 	if (!t->node->def->cache)
 		s->files_stale = true;
 	sched_report_end(s, t, j, &j->output, r);
@@ -227,8 +248,11 @@ start_job(struct sched *s, struct job *j, struct err *e)
 		return -1;
 	if (t->sandboxed && policy_build(s->plan->w, n, &s->plan->files, &t->inputs, &j->policy, e))
 		return -1;
+	j->remember = def->cache && (t->sandboxed || sched_will_save(s, t));
+	if (j->remember && own_check(s, t, &j->notes, e))
+		return -1;
 	/* A sandboxed task starts without its outputs anyway; the commit replaces them. */
-	if (!t->sandboxed && sched_will_save(s, t)) {
+	if (!t->sandboxed && j->remember) {
 		nested = sched_nested_dirs(n->project);
 		r = outputs_clean(s->plan->w->rootfd, &def->cache->outputs, nested,
 			n->project->nnested, NULL, e);

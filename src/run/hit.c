@@ -4,6 +4,7 @@
 #include "run/sched-private.h"
 #include "util/alloc.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "workspace/workspace.h"
 
 enum {
@@ -20,6 +21,8 @@ stored_output(struct sched *s, const struct entry *en, struct captured *ret, str
 	if (!en->has_output)
 		return 1;
 	r = store_get_bytes(s->o->store, &en->output, STORED_OUTPUT_MAX, &bytes, e);
+	if (r < 0)
+		return err_wrap(e, "restore");
 	if (r == 1 && captured_decode(bytes.buf, bytes.len, ret)) {
 		captured_release(ret);
 		captured_init(ret);
@@ -36,19 +39,26 @@ put_in_place(struct sched *s, struct task *t, struct err *e)
 	const char **nested = sched_nested_dirs(t->node->project);
 	size_t n = t->node->project->nnested;
 	struct outputs now = {0};
-	int r = 1;
+	int r = tree_restore(s->o->store, s->stage, t->entry.has_tree ? &t->entry.tree : NULL, root,
+		set, nested, n, &now, e);
 
-	if (t->entry.has_tree)
-		r = tree_restore(
-			s->o->store, s->stage, &t->entry.tree, root, set, nested, n, &now, e);
-	else if (outputs_clean(root, set, nested, n, NULL, e) ||
-		 outputs_scan(root, set, nested, n, &now, e))
-		r = -1;
 	if (r == 1 && index_stamp(s->o->index, t->node->id, &t->key, &now, e))
 		r = -1;
+	log_debug("phase", "%s restored", t->node->id);
 	outputs_release(&now);
 	free(nested);
 	return r;
+}
+
+static int
+restore(struct sched *s, struct task *t, struct strvec *notes, struct err *e)
+{
+	int r;
+
+	if (own_check(s, t, notes, e))
+		return -1;
+	r = put_in_place(s, t, e);
+	return r < 0 ? err_wrap(e, "restore") : r;
 }
 
 /* The entry cannot be used after all: the task is a miss, in its turn. */
@@ -69,6 +79,7 @@ void
 hit_serve(struct sched *s, struct task *t, bool current)
 {
 	struct err e = ERR_INIT;
+	struct job shown = {.s = s, .task = t, .notes = STRVEC_INIT}; /* for its notes */
 	struct captured output;
 	uint64_t begin = clock_monotonic_ns();
 	int r = 1;
@@ -78,23 +89,25 @@ hit_serve(struct sched *s, struct task *t, bool current)
 		r = stored_output(s, &t->entry, &output, &e);
 	t->started_ns = (int64_t)clock_wall_ns();
 	if (r == 1 && !current)
-		r = put_in_place(s, t, &e);
+		r = restore(s, t, &shown.notes, &e);
 	if (r < 0) {
 		captured_release(&output);
-		err_wrap(&e, "restore");
+		strvec_release(&shown.notes);
 		sched_fail_task(s, t, NULL, &e);
 		return;
 	}
 	if (!r) {
 		captured_release(&output);
+		strvec_release(&shown.notes);
 		lose_entry(s, t);
 		return;
 	}
 	t->status = TASK_HIT;
 	t->cache = current ? CACHE_UP_TO_DATE : CACHE_RESTORED;
 	t->duration_ns = clock_monotonic_ns() - begin;
-	sched_report_end(s, t, NULL, &output, NULL);
+	sched_report_end(s, t, &shown, &output, NULL);
 	captured_release(&output);
+	strvec_release(&shown.notes);
 	sched_end_task(s, t);
 }
 

@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 enum {
 	GRACE_MAX_MS = 2147483647
@@ -72,7 +73,8 @@ struct run {
 	struct files files;
 	struct plan plan;
 	struct filehash *fh;
-	struct index *index;
+	struct index *stamps; /* open even without a cache */
+	struct index *index;  /* the same; NULL: no cache */
 	struct store *store;
 	struct history *history;
 	struct report *report;
@@ -91,8 +93,8 @@ run_release(struct run *r)
 		loop_free(r->loop);
 	if (r->history)
 		history_close(r->history);
-	if (r->index)
-		index_close(r->index);
+	if (r->stamps)
+		index_close(r->stamps);
 	if (r->store)
 		store_close(r->store);
 	if (r->plan.tasks)
@@ -180,6 +182,7 @@ find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 	cleanup_free char *dir = NULL, *cwd = NULL;
 	const char *set = o->cache_dir ? o->cache_dir : r->w.settings.cache_dir;
 	const char *home = getenv("HOME");
+	struct stat st;
 
 	if (!set)
 		dir = path_join(r->state_path, "cache");
@@ -191,6 +194,12 @@ find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 		dir = path_join(cwd, set);
 	else
 		dir = path_join(r->root.path, set);
+	/* A repository can ship a link there. */
+	if (!set && !lstat(dir, &st) && S_ISLNK(st.st_mode))
+		return err_set(e, ERR_CONFIG, 0,
+			"%s is a link, which vx does not follow: remove it, and name the cache by "
+			"cacheDir",
+			dir);
 	if (state_make_cache(dir, &r->cache_path, e))
 		return -1;
 	/* From here on this is where it is, whoever said so: policies wall it off. */
@@ -209,8 +218,10 @@ open_state(struct run *r, const struct run_options *o, struct err *e)
 		return err_set(e, ERR_IO, errno, "open %s", r->state_path);
 	if (filehash_open(r->statefd, &r->fh, e) || find_cache_dir(r, o, e))
 		return -1;
-	if (!o->no_cache && (index_open(r->cache_path, r->state_path, &r->index, &note, e) ||
-				    store_open(r->cachefd, &r->store, e)))
+	if (index_open(o->no_cache ? NULL : r->cache_path, r->state_path, &r->stamps, &note, e))
+		return -1;
+	r->index = o->no_cache ? NULL : r->stamps;
+	if (r->index && store_open(r->cachefd, &r->store, e))
 		return -1;
 	if (note)
 		report_warn("%s", note);
@@ -298,6 +309,7 @@ execute(struct run *r, const struct run_options *o, const struct guard *guard, u
 			    .loop = r->loop,
 			    .report = r->report,
 			    .index = r->index,
+			    .stamps = r->stamps,
 			    .store = r->store,
 			    .read_cache = !o->force,
 			    .write_cache = true,

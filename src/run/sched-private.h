@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files of one run share: sched.c (order and ends), execute.c (commands), hit.c (what the
- * cache gives), settle.c (what it is given), record.c (what the history gets). Nobody else includes
- * this.
+ * cache gives), settle.c (what it is given), own.c (whose the outputs on disk are), record.c (what
+ * the history gets). Nobody else includes this.
  */
 #ifndef RUN_SCHED_PRIVATE_H
 #define RUN_SCHED_PRIVATE_H
@@ -32,6 +32,8 @@ struct job {
 	struct captured output;
 	struct strvec notes;
 	size_t slot; /* in sched.jobs */
+	/* What its outputs select was vx's to remove, and no stamp says yet what it leaves. */
+	bool remember;
 };
 
 struct sched {
@@ -54,6 +56,7 @@ struct sched {
 	bool telling;
 	bool files_stale; /* an uncached command has run since the last listing */
 	bool halted;      /* nothing new is started: a failure under --continue=never */
+	bool told_no_reports;
 	int stopped_by;
 	struct err fatal;
 	struct sched_result *result;
@@ -92,6 +95,13 @@ void hit_serve(struct sched *s, struct task *t, bool current);
 int settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, struct err *e);
 /* One line beside the task's end. */
 void settle_note(struct job *j, const char *fmt, ...) attr_printf(2, 3);
+
+/* own.c */
+/* Before what the task's outputs select is removed: whether that is vx's to do. -1: it fails the
+ * task, and nothing has been touched. `notes` may get a line. */
+int own_check(struct sched *s, const struct task *t, struct strvec *notes, struct err *e);
+/* After a run that no result is stored of: what it left is vx's to replace all the same. */
+void own_remember(struct sched *s, const struct task *t);
 
 /* record.c */
 void record_task(struct sched *s, const struct task *t, const struct exec_result *r);

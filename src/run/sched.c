@@ -422,9 +422,10 @@ sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e
 
 	*ret = (struct sched_result){0};
 	/* Found once, on vx's own PATH: a dependency's node_modules/.bin/sh must never be it. */
-	s.sh = proc_find("sh", path ? path : "/usr/bin:/bin");
+	s.sh = proc_find_outside("sh", path ? path : "/usr/bin:/bin", o->plan->w->path);
 	if (!s.sh && !o->fake)
-		return err_set(e, ERR_IO, 0, "no `sh` on PATH: tasks cannot be run");
+		return err_set(
+			e, ERR_IO, 0, "no `sh` on PATH outside the workspace: tasks cannot be run");
 	loop_on_signal(o->loop, on_signal, &s);
 	loop_on_idle(o->loop, on_idle, &s);
 	if (o->guard_pidfd >= 0)

@@ -28,8 +28,9 @@ struct sched_options {
 	struct plan *plan;
 	struct loop *loop;
 	struct report *report;
-	struct index *index; /* NULL: no cache at all */
-	struct store *store; /* NULL with index */
+	struct index *index;  /* NULL: no cache at all */
+	struct index *stamps; /* what vx made here before; NULL: nothing is known */
+	struct store *store;  /* NULL with index */
 	bool read_cache, write_cache;
 	enum sandbox_mode sandbox;
 	enum continue_mode cont;

@@ -5,6 +5,7 @@
 #include "exec/policy.h"
 #include "run/sched-private.h"
 #include "util/alloc.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/strvec.h"
@@ -33,7 +34,7 @@ judge_making(struct sched *s, struct job *j, const struct exec_result *r, enum e
 	struct err *e)
 {
 	cleanup_strvec struct strvec files = STRVEC_INIT;
-	cleanup_strbuf struct strbuf list = STRBUF_INIT;
+	cleanup_free char *inputs = NULL;
 
 	*ret = MADE_UNCONFINED;
 	if (!r->sandboxed)
@@ -48,14 +49,11 @@ judge_making(struct sched *s, struct job *j, const struct exec_result *r, enum e
 		*ret = MADE_PROVEN;
 		return 0;
 	}
-	for (size_t i = 0; i < files.n; i++) {
-		strbuf_adds(&list, i ? ", " : "");
-		strbuf_add_sanitised(&list, files.v[i], strlen(files.v[i]));
-	}
+	inputs = policy_inputs_text(j->policy, &files);
 	settle_note(j,
-		"confined, not proven: its key covers not all that it may read (%s): add them to "
-		"cache.inputs.files, or narrow allow.read",
-		list.buf);
+		"confined, not proven: its key covers not all that it may read: add %s, or narrow "
+		"allow.read",
+		inputs);
 	return 0;
 }
 
@@ -117,6 +115,7 @@ write_row(struct sched *s, struct job *j, struct entry *en, struct err *e)
 		index_put(s->o->index, en, e) >= 0 &&
 		!index_stamp(s->o->index, t->node->id, &t->key, &now, e))
 		r = 0;
+	j->remember = j->remember && r;
 	outputs_release(&now);
 	free(nested);
 	return r;

@@ -5,8 +5,10 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fd.h"
+#include "util/fs.h"
 #include "util/path.h"
 #include "util/strbuf.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -67,6 +69,24 @@ holder(int fd, struct strbuf *out)
 	}
 }
 
+/* What writers that were killed left half-written (fs_replace_file), where only vx writes. A dry run,
+ * which takes no lock, may lose what it is about to remember. */
+static void
+sweep(const char *state_path)
+{
+	static const char *const dirs[] = {".", "empty.git"};
+
+	for (size_t i = 0; i < array_len(dirs); i++) {
+		cleanup_free char *path = path_join(state_path, dirs[i]);
+		cleanup_dir DIR *d = opendir(path);
+		struct dirent *de;
+
+		while (d && (de = readdir(d)))
+			if (!strncmp(de->d_name, FS_TMP_PREFIX, strlen(FS_TMP_PREFIX)))
+				unlinkat(dirfd(d), de->d_name, 0);
+	}
+}
+
 int
 state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_signal, struct err *e)
 {
@@ -105,6 +125,7 @@ state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_si
 	strbuf_addf(&text, "pid %ld: %s\n", (long)getpid(), command);
 	if (ftruncate(fd, 0) || pwrite(fd, text.buf, text.len, 0) < 0)
 		return err_set(e, ERR_IO, errno, "write %s", path);
+	sweep(state_path);
 	*ret_fd = take_fd(&fd);
 	return 1;
 }

@@ -15,7 +15,8 @@ int state_make(int rootfd, const char *root_path, char **ret_path, struct err *e
 
 /*
  * Takes the run lock: flock on .vx/lock, with pid and command inside for the message of a waiter. A
- * waiter says once, after a second, whom it waits for. *ret_fd holds the lock until closed. 1:
+ * waiter says once, after a second, whom it waits for. Then it removes what killed writers left
+ * half-written in .vx. *ret_fd holds the lock until closed. 1:
  * locked; 0: the signal in *ret_signal ended the wait (the process's signals are blocked by now).
  */
 int state_lock(

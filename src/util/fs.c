@@ -249,7 +249,7 @@ fs_replace_file(int dirfd, const char *name, const void *p, size_t n, mode_t mod
 	do {
 		if (getrandom(&r, sizeof(r), 0) != sizeof(r))
 			return -1;
-		snprintf(tmp, sizeof(tmp), ".vx-tmp-%016llx", (unsigned long long)r);
+		snprintf(tmp, sizeof(tmp), FS_TMP_PREFIX "%016llx", (unsigned long long)r);
 		fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	} while (fd < 0 && errno == EEXIST);
 	if (fd < 0)

@@ -34,8 +34,9 @@ int fs_open_mkdirs(int dirfd, const char *path);
  * at the first error. */
 int fs_remove_tree(int dirfd, const char *name);
 
-/* Replaces dirfd/name by these bytes: temporary file (.vx-tmp-…) beside it, then rename. The mode is
+/* Replaces dirfd/name by these bytes: temporary file (FS_TMP_PREFIX…) beside it, then rename. The mode is
  * less umask. No fsync. */
+#define FS_TMP_PREFIX ".vx-tmp-"
 int fs_replace_file(int dirfd, const char *name, const void *p, size_t n, mode_t mode);
 
 /* Copies the content of `from` (at its start) into the empty `to`: reflink, else copy_file_range,

@@ -42,36 +42,44 @@ static int attr_printf(2, 3) refuse(const struct parser *p, const char *fmt, ...
 	return err_set(p->e, ERR_CONFIG, 0, "'%s': %s", name.buf, why.buf);
 }
 
+static const char in_workspace[] = "list it in workspaceFiles, from the workspace root";
+static const char no_output[] = "outputs outside the project are not in this vx yet";
+static const char in_project[] = "paths here start at the project, leave it out";
+
 /* What other runners write in such lists, and what vx has for it. */
 static const struct {
 	const char *word;
 	const char *instead;
-} foreign[] = {
-	{"$TURBO_DEFAULT$", "vx has no '$TURBO_DEFAULT$': write '**' for all files of the project"},
-	{"$TURBO_ROOT$",
-		"vx has no '$TURBO_ROOT$': list it in workspaceFiles, from the workspace root"},
-	{"{projectRoot}",
-		"vx has no '{projectRoot}': paths here start at the project, leave it out"},
-	{"{workspaceRoot}",
-		"vx has no '{workspaceRoot}': list it in workspaceFiles, from the workspace root"},
-	{"{projectName}", "vx has no '{projectName}': write the project's name"},
-	{"{options.", "vx has no '{options.…}': write the path"},
-	{"$projectRoot", "vx has no '$projectRoot': paths here start at the project, leave it out"},
-	{"$workspaceRoot",
-		"vx has no '$workspaceRoot': list it in workspaceFiles, from the workspace root"},
-	{"@group(", "vx has no file groups: write the patterns themselves"},
-	{"@globs(", "vx has no file groups: write the patterns themselves"},
-	{"@files(", "vx has no file groups: write the patterns themselves"},
-	{"@dirs(", "vx has no file groups: write the patterns themselves"},
-	{"@root(", "vx has no file groups: write the patterns themselves"},
+} placeholders[] = {
+	{"$TURBO_DEFAULT$", "write '**' for all files of the project"},
+	{"$TURBO_ROOT$", in_workspace},
+	{"{projectRoot}", in_project},
+	{"{workspaceRoot}", in_workspace},
+	{"{projectName}", "write the project's name"},
+	{"{options.", "write the path"},
+	{"$projectRoot", in_project},
+	{"$workspaceRoot", in_workspace},
 };
+static const char *const file_groups[] = {"@group(", "@globs(", "@files(", "@dirs(", "@root("};
 
 static int
 refuse_foreign(const struct parser *p)
 {
-	for (size_t i = 0; i < array_len(foreign); i++)
-		if (!strncmp(p->pattern, foreign[i].word, strlen(foreign[i].word)))
-			return refuse(p, "%s", foreign[i].instead);
+	for (size_t i = 0; i < array_len(placeholders); i++) {
+		const char *word = placeholders[i].word, *instead = placeholders[i].instead;
+
+		if (strncmp(p->pattern, word, strlen(word)) != 0)
+			continue;
+		if (instead == in_workspace && (p->flags & GLOB_OUTPUT))
+			instead = no_output;
+		return refuse(p, "vx has no '%s%s': %s", word,
+			word[strlen(word) - 1] == '.' ? "…}" : "", instead);
+	}
+	for (size_t i = 0; i < array_len(file_groups); i++)
+		if (!strncmp(p->pattern, file_groups[i], strlen(file_groups[i])))
+			return refuse(p, "vx has no file groups: write the patterns themselves");
+	if (*p->pattern == '^' && (p->flags & GLOB_OUTPUT))
+		return refuse(p, "a name that begins with '^' is written './^…'");
 	if (*p->pattern == '^')
 		return refuse(p,
 			"'^' belongs to dependsOn: a task that depends on '^build' already "
@@ -202,6 +210,10 @@ refuse_start(const struct parser *p, const char *s)
 {
 	if (!*s)
 		return refuse(p, *p->pattern ? "an alternative is empty" : "a pattern is empty");
+	if (*s == '/' && (p->flags & GLOB_MEMBER))
+		return refuse(p,
+			"an absolute path: write it from the workspace's root, the directory of "
+			"vx.workspace.json (for a project outside of it move that file up)");
 	if (*s == '/' && (p->flags & GLOB_GRANT))
 		return refuse(p, "an absolute path is an entry of its own, without braces");
 	if (*s == '/')
@@ -222,8 +234,16 @@ refuse_start(const struct parser *p, const char *s)
 static int
 refuse_dotdot(const struct parser *p)
 {
+	if (p->flags & GLOB_MEMBER)
+		return refuse(p,
+			"leaves the workspace's root, the directory of vx.workspace.json: move "
+			"that "
+			"file up to a directory that holds all projects, or leave the entry out");
 	if (p->flags & GLOB_GRANT)
 		return refuse(p, "leaves the workspace: write its absolute path");
+	if (p->flags & GLOB_OUTPUT)
+		return refuse(
+			p, "'..' leaves the project: outputs outside it are not in this vx yet");
 	if (*p->base)
 		return refuse(p,
 			"'..' leaves the project: list it in workspaceFiles, from the workspace "
@@ -322,7 +342,7 @@ push_component(
 	if (n == 0 || (n == 1 && *s == '.'))
 		return 0;
 	if (n == 2 && s[0] == '.' && s[1] == '.') {
-		if (!(p->flags & GLOB_GRANT) || (!a->n && !head->len))
+		if (!(p->flags & (GLOB_GRANT | GLOB_MEMBER)) || (!a->n && !head->len))
 			return refuse_dotdot(p);
 		if (a->n)
 			return refuse(p, "'..' after a wildcard: write the path without it");
@@ -390,7 +410,7 @@ compile(const struct parser *p, const char *text, struct alternative *ret)
 			return -1;
 		s += n + (s[n] == '/');
 	}
-	if (!a.n && head.len == strlen(p->base) && !(p->flags & GLOB_GRANT))
+	if (!a.n && head.len == strlen(p->base) && !(p->flags & (GLOB_GRANT | GLOB_MEMBER)))
 		return refuse(p, "names the whole directory: write '**'");
 	a.head = arena_memdupz(p->arena, head.buf, head.len);
 	a.head_len = head.len;

@@ -212,20 +212,6 @@ glob_alternative_is_literal(const struct glob *g, size_t alternative)
 	return !g->alternatives[alternative].n;
 }
 
-int
-glob_specificity(const struct glob *g, const char *path)
-{
-	int best = -1;
-
-	for (size_t i = 0; i < g->n; i++) {
-		const struct alternative *a = &g->alternatives[i];
-
-		if ((int)a->head_len > best && alternative_match(a, path))
-			best = (int)a->head_len;
-	}
-	return best;
-}
-
 const char *
 glob_text(const struct glob *g)
 {

@@ -37,6 +37,11 @@ enum glob_flags {
 	/* ".." segments allowed as long as they stay in the root; "." allowed: names the base
 	 * directory itself. For sandbox grants. */
 	GLOB_GRANT = 1,
+	/* Messages do not send to workspaceFiles, which outputs do not have. */
+	GLOB_OUTPUT = 2,
+	/* For the globs of vx.workspace.json's projects: as GLOB_GRANT, with messages that say where
+	 * that file belongs. */
+	GLOB_MEMBER = 4,
 };
 
 /*
@@ -64,9 +69,6 @@ size_t glob_nalternatives(const struct glob *g);
 const char *glob_literal_head(const struct glob *g, size_t alternative);
 /* Whether that alternative is a literal: then its head is the whole of it. */
 bool glob_alternative_is_literal(const struct glob *g, size_t alternative);
-/* The length in bytes of the longest literal path before the first wildcard, over the alternatives
- * that match `path`: how specific the rule is there (design §3: longest wins). -1: no match. */
-int glob_specificity(const struct glob *g, const char *path);
 
 const char *glob_text(const struct glob *g); /* as written */
 const char *glob_base(const struct glob *g); /* the directory it was parsed for, from the root */

@@ -39,6 +39,17 @@ path_base(const char *path)
 	return s ? s + 1 : path;
 }
 
+const char *
+path_find(const char *path, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = path; (p = strstr(p, name)); p++)
+		if ((p == path || p[-1] == '/') && (!p[n] || p[n] == '/'))
+			return p;
+	return NULL;
+}
+
 /* Drops the last component of a relative result; false when there is none to drop. */
 static bool
 drop_last(struct strbuf *out, size_t root)

@@ -30,6 +30,8 @@ const char *path_below(const char *path, const char *dir);
 char *path_relative(const char *from, const char *to);
 
 const char *path_base(const char *path); /* after the last '/' */
+/* Where the first component that is `name` begins; NULL: there is none. */
+const char *path_find(const char *path, const char *name);
 /* Length of the parent part: "a/b" -> 1, "a" -> 0. */
 size_t path_parent_len(const char *path);
 

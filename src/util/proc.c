@@ -5,6 +5,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fd.h"
+#include "util/path.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -152,6 +153,32 @@ is_program(const char *path)
 	       !faccessat(AT_FDCWD, path, X_OK, AT_EACCESS);
 }
 
+/* Whether the entry is an absolute directory that is not in `dir`. */
+static bool
+is_outside(const char *entry, size_t n, const char *dir)
+{
+	cleanup_free char *path = xmemdupz(entry, n);
+	cleanup_free char *real = n && *entry == '/' ? realpath(path, NULL) : NULL;
+
+	return real && !path_is_within(real, dir);
+}
+
+static char *
+find(const char *name, const char *path, const char *dir)
+{
+	for (;;) {
+		size_t n = strcspn(path, ":");
+		cleanup_free char *full =
+			n ? xasprintf("%.*s/%s", (int)n, path, name) : xasprintf("./%s", name);
+
+		if (is_program(full) && (!dir || is_outside(path, n, dir)))
+			return take_ptr(&full);
+		if (!path[n])
+			return NULL;
+		path += n + 1;
+	}
+}
+
 char *
 proc_find(const char *name, const char *path)
 {
@@ -159,17 +186,13 @@ proc_find(const char *name, const char *path)
 		return NULL;
 	if (strchr(name, '/'))
 		return is_program(name) ? xstrdup(name) : NULL;
-	for (;;) {
-		size_t n = strcspn(path, ":");
-		cleanup_free char *full =
-			n ? xasprintf("%.*s/%s", (int)n, path, name) : xasprintf("./%s", name);
+	return find(name, path, NULL);
+}
 
-		if (is_program(full))
-			return take_ptr(&full);
-		if (!path[n])
-			return NULL;
-		path += n + 1;
-	}
+char *
+proc_find_outside(const char *name, const char *path, const char *dir)
+{
+	return find(name, path, dir);
 }
 
 /* Looking at /proc. */

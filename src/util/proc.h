@@ -39,6 +39,9 @@ int proc_start(const struct proc_spec *spec, struct proc *ret, struct err *e);
 /* Finds `name` on the PATH value `path` (as a shell would): owned, or NULL. Regular files with an x
  * bit only. */
 char *proc_find(const char *name, const char *path);
+/* The same for a program that vx itself runs: PATH entries that are relative, or lie in `dir`
+ * (canonical) by whatever path, do not count. A package can put a `git` or a `sh` there. */
+char *proc_find_outside(const char *name, const char *path, const char *dir);
 
 /* Whether a live (not zombie) process is left in the group. Zombies do not count: somebody else has
  * to reap them. */

@@ -4,6 +4,7 @@
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/path.h"
+#include "util/strbuf.h"
 #include "workspace/manifest.h"
 #include "workspace/semver.h"
 #include "workspace/workspace.h"
@@ -187,18 +188,38 @@ link_manifest(struct linking *l, const struct project *p)
 }
 
 static int
-unknown_dependency(
-	const struct linking *l, const struct project *p, const char *name, struct err *e)
+refuse_dependency(const struct linking *l, const struct project *p, size_t index,
+	const struct project *to, struct err *e)
 {
+	enum {
+		NAMES_SHOWN = 12
+	};
 	cleanup_free const char **names = xcalloc(l->w->nprojects, sizeof(*names));
-	const char *near;
+	cleanup_free char *place = workspace_entry_place(l->w, p, NULL, "dependencies", index);
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	const char *name = p->def.dependencies[index], *near;
+	size_t n = 0;
 
+	if (to == p)
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: dependencies[%zu]: \"%s\" is this project itself: leave it out", place,
+			index, name);
 	for (size_t i = 0; i < l->w->nprojects; i++)
-		names[i] = l->w->projects[i]->name;
-	near = nearest_name(name, names, l->w->nprojects);
-	return err_set(e, ERR_CONFIG, 0, "%s: dependencies: there is no project \"%s\"%s%s%s",
-		p->config, name, near ? "; did you mean \"" : "", near ? near : "",
-		near ? "\"?" : "");
+		if (l->w->projects[i] != p)
+			names[n++] = l->w->projects[i]->name;
+	near = nearest_name(name, names, n);
+	if (near)
+		strbuf_addf(&text, "; did you mean \"%s\"?", near);
+	for (size_t i = 0; !near && i < n && i < NAMES_SHOWN; i++)
+		strbuf_addf(&text, "%s%s",
+			i        ? ", "
+			: n == 1 ? "; there is "
+				 : "; there are ",
+			names[i]);
+	if (!near && n > NAMES_SHOWN)
+		strbuf_addf(&text, " and %zu more", n - NAMES_SHOWN);
+	return err_set(e, ERR_CONFIG, 0, "%s: dependencies[%zu]: there is no project \"%s\"%s",
+		place, index, name, text.buf);
 }
 
 static int
@@ -207,10 +228,9 @@ link_config(struct linking *l, const struct project *p, struct err *e)
 	for (size_t i = 0; i < p->def.ndependencies; i++) {
 		struct project *to = workspace_project(l->w, p->def.dependencies[i]);
 
-		if (!to)
-			return unknown_dependency(l, p, p->def.dependencies[i], e);
-		if (to != p)
-			add(&l->order[p->index], to->index);
+		if (!to || to == p)
+			return refuse_dependency(l, p, i, to, e);
+		add(&l->order[p->index], to->index);
 	}
 	for (size_t i = 0; i < p->def.ntasks; i++) {
 		const struct taskdef *t = &p->def.tasks[i];

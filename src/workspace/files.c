@@ -6,59 +6,15 @@
 #include "util/fd.h"
 #include "util/fs.h"
 #include "util/path.h"
-#include "util/proc.h"
 #include "util/strbuf.h"
 #include "util/strvec.h"
+#include "workspace/git.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
-enum {
-	LISTING_MAX = 1 << 30
-};
-
 /* Starting git. */
-
-static bool
-is_git_dir(const char *path)
-{
-	cleanup_free char *head = path_join(path, "HEAD");
-	struct stat st;
-
-	/* lstat: HEAD of an old repository is a link to a branch that may not exist yet */
-	return !lstat(head, &st);
-}
-
-/*
- * The work tree that holds the root, found as git does, but without asking git: with the git directory
- * named, git does not refuse a repository that somebody else owns (root on a user's workspace), and
- * nothing that its config could start is needed for listing. 1, 0 none.
- */
-static int
-find_work_tree(const char *root_path, char **ret_top, char **ret_git_dir)
-{
-	cleanup_free char *top = xstrdup(root_path);
-
-	for (;;) {
-		cleanup_free char *git = path_join(*top ? top : "/", ".git");
-		struct stat st;
-
-		if (!stat(git, &st) &&
-			(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && is_git_dir(git)))) {
-			*ret_top = *top ? take_ptr(&top) : xstrdup("/");
-			*ret_git_dir = take_ptr(&git);
-			return 1;
-		}
-		if (!*top)
-			return 0;
-		top[path_parent_len(top)] = '\0';
-	}
-}
 
 /* What makes a directory a git directory; git needs no more to read ignore files. */
 static int
@@ -103,56 +59,6 @@ make_empty_git_dir(
 	return 0;
 }
 
-/* The user's environment less all that steers git, plus what keeps it still. */
-static void
-make_env(struct strvec *env, const char *git_dir, const char *top)
-{
-	for (char **v = environ; *v; v++)
-		if (strncmp(*v, "GIT_", 4) != 0)
-			strvec_push(env, *v);
-	strvec_setenv(env, "GIT_DIR", git_dir);
-	strvec_setenv(env, "GIT_WORK_TREE", top);
-	strvec_setenv(env, "GIT_OPTIONAL_LOCKS", "0");
-	strvec_setenv(env, "GIT_TERMINAL_PROMPT", "0");
-	/* A partial clone may want to fetch: its config would choose the program. */
-	strvec_setenv(env, "GIT_NO_LAZY_FETCH", "1");
-	strvec_setenv(env, "GIT_ALLOW_PROTOCOL", "none");
-	strvec_setenv(env, "LC_ALL", "C");
-}
-
-static int
-start_git(const char *git, int rootfd, const char *git_dir, const char *top,
-	struct files_request *rq, struct err *e)
-{
-	/* -t and -s: a letter says tracked or not, a mode shows submodules. */
-	static const char *const args[] = {"git", "--no-optional-locks", "-c",
-		"core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c",
-		"core.untrackedCache=false", "ls-files", "-z", "-t", "-s", "--cached", "--others",
-		"--exclude-standard", NULL};
-	cleanup_strvec struct strvec argv = STRVEC_INIT, env = STRVEC_INIT;
-	cleanup_close int out = memfd_create("vx-git", MFD_CLOEXEC);
-	cleanup_close int err = memfd_create("vx-git-err", MFD_CLOEXEC);
-	/* For a child's directory an O_PATH fd is enough, fchdir takes it. */
-	struct proc_fd fds[] = {{out, 1}, {err, 2}};
-	struct proc_spec spec = {.file = git, .cwd = rootfd, .fds = fds, .nfds = array_len(fds)};
-	struct proc p;
-
-	if (out < 0 || err < 0)
-		return err_set(e, ERR_IO, errno, "memfd_create");
-	for (size_t i = 0; args[i]; i++)
-		strvec_push(&argv, args[i]);
-	make_env(&env, git_dir, top);
-	spec.argv = strvec_argv(&argv);
-	spec.env = strvec_argv(&env);
-	if (proc_start(&spec, &p, e))
-		return -1;
-	rq->pid = p.pid;
-	rq->pidfd = p.pidfd;
-	rq->out = take_fd(&out);
-	rq->err = take_fd(&err);
-	return 0;
-}
-
 static void
 drop_temporary(struct files_request *rq)
 {
@@ -165,17 +71,15 @@ drop_temporary(struct files_request *rq)
 int
 files_start(int rootfd, const char *root_path, struct files_request *ret, struct err *e)
 {
-	struct files_request rq = {.pidfd = -1, .out = -1, .err = -1};
-	const char *path = getenv("PATH");
-	cleanup_free char *git = proc_find("git", path ? path : "/usr/local/bin:/usr/bin:/bin");
-	cleanup_free char *top = NULL, *git_dir = NULL;
+	struct files_request rq = {0};
+	cleanup_free char *git = git_find(root_path), *top = NULL, *git_dir = NULL;
 
-	if (git && !find_work_tree(root_path, &top, &git_dir)) {
+	if (git && !git_find_work_tree(root_path, &top, &git_dir)) {
 		top = xstrdup(root_path);
 		if (make_empty_git_dir(rootfd, root_path, &git_dir, &rq.temporary, e))
 			return -1;
 	}
-	if (git && start_git(git, rootfd, git_dir, top, &rq, e)) {
+	if (git && git_list_start(git, rootfd, git_dir, top, "", &rq.git, e)) {
 		drop_temporary(&rq);
 		return err_wrap(e, "list files");
 	}
@@ -212,100 +116,38 @@ list_add(struct list *l, const char *path, size_t n)
 }
 
 static bool
-has_component(const char *path, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *p = path; (p = strstr(p, name)); p++)
-		if ((p == path || p[-1] == '/') && (!p[n] || p[n] == '/'))
-			return true;
-	return false;
-}
-
-static bool
 is_never_listed(const char *path, bool tracked)
 {
-	return has_component(path, ".vx") || has_component(path, ".git") ||
-	       (!tracked && has_component(path, "node_modules"));
+	return path_find(path, ".vx") || path_find(path, ".git") ||
+	       (!tracked && path_find(path, "node_modules"));
 }
 
-/* "? path", or "H 100644 <id> <stage>\tpath"; an untracked nested repository ends in '/'. */
 static int
-take_record(struct list *l, const char *p, size_t n)
+take_listing(struct list *l, const struct strbuf *said, struct err *e)
 {
-	bool tracked = *p != '?';
-	const char *path = tracked ? memchr(p, '\t', n) : p + 1;
-	bool submodule = tracked && n > 8 && !strncmp(p + 2, "160000", 6);
+	struct git_record rec;
+	size_t at = 0;
+	int r;
 
-	if (n < 3 || p[1] != ' ' || !path)
-		return -1;
-	n -= (size_t)(path + 1 - p);
-	p = path + 1;
-	if (is_never_listed(p, tracked))
-		return 0;
-	if (n && p[n - 1] == '/') {
-		strvec_push_take(&l->walks, xmemdupz(p, n - 1));
-	} else if (submodule) {
-		strvec_push(&l->walks, p);
-	} else {
-		list_add(l, p, n);
-		l->nothers += !tracked;
+	while ((r = git_next_record(said, &at, &rec, e)) > 0) {
+		if (is_never_listed(rec.path, rec.tracked))
+			continue;
+		if (rec.is_repo) {
+			strvec_push_take(&l->walks, xmemdupz(rec.path, rec.len));
+		} else {
+			list_add(l, rec.path, rec.len);
+			l->nothers += !rec.tracked;
+		}
 	}
-	return 0;
+	return r;
 }
 
 static int
-take_listing(struct list *l, const struct strbuf *out, struct err *e)
+list_by_git(struct files_request *rq, struct list *l, struct err *e)
 {
-	const char *p = out->buf, *end = out->buf + out->len;
+	cleanup_strbuf struct strbuf said = STRBUF_INIT;
 
-	while (p < end) {
-		size_t n = strlen(p);
-
-		if (p + n == end || take_record(l, p, n))
-			return err_set(
-				e, ERR_IO, 0, "list files: git ls-files said what vx cannot read");
-		p += n + 1;
-	}
-	return 0;
-}
-
-/* git's own words, on one line. */
-static int
-git_failed(int err, int status, struct err *e)
-{
-	cleanup_strbuf struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;
-
-	if (lseek(err, 0, SEEK_SET) < 0 || fd_read_all(err, &text, 1 << 16))
-		strbuf_reset(&text);
-	strbuf_add_sanitised(&line, text.buf, strcspn(text.buf, "\n"));
-	if (line.len)
-		return err_set(e, ERR_IO, 0, "list files: git: %s", line.buf);
-	return err_set(e, ERR_IO, 0, "list files: git ended with code %d", proc_exit_code(status));
-}
-
-static int
-wait_for(pid_t pid, int *ret_status)
-{
-	while (waitpid(pid, ret_status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	return 0;
-}
-
-static int
-read_git(struct files_request *rq, struct list *l, struct err *e)
-{
-	cleanup_strbuf struct strbuf out = STRBUF_INIT;
-	int status;
-
-	if (wait_for(rq->pid, &status))
-		return err_set(e, ERR_IO, errno, "wait for git");
-	if (status)
-		return git_failed(rq->err, status, e);
-	if (lseek(rq->out, 0, SEEK_SET) < 0 || fd_read_all(rq->out, &out, LISTING_MAX))
-		return err_set(e, ERR_IO, errno, "list files");
-	return take_listing(l, &out, e);
+	return git_list_end(&rq->git, &said, e) || take_listing(l, &said, e) ? -1 : 0;
 }
 
 struct walking {
@@ -409,14 +251,11 @@ int
 files_finish(struct files_request *rq, int rootfd, struct files *ret, struct err *e)
 {
 	cleanup_list struct list l = {.text = STRBUF_INIT, .walks = STRVEC_INIT};
-	bool no_git = !rq->pid;
-	int r = no_git ? walk(rootfd, "", &l, e) : read_git(rq, &l, e);
+	bool no_git = !rq->git.pid;
+	int r = no_git ? walk(rootfd, "", &l, e) : list_by_git(rq, &l, e);
 
 	for (size_t i = 0; i < l.walks.n && !r; i++)
 		r = walk(rootfd, l.walks.v[i], &l, e);
-	fd_close(&rq->pidfd);
-	fd_close(&rq->out);
-	fd_close(&rq->err);
 	drop_temporary(rq);
 	if (r)
 		return -1;

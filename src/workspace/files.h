@@ -8,8 +8,7 @@
 #ifndef WORKSPACE_FILES_H
 #define WORKSPACE_FILES_H
 
-#include "util/base.h"
-#include <sys/types.h>
+#include "workspace/git.h"
 
 struct err;
 
@@ -22,9 +21,7 @@ struct files {
 
 /* In two steps, so that git runs while configs are read. After a successful start, finish must come. */
 struct files_request {
-	pid_t pid; /* 0: there is no git program */
-	int pidfd;
-	int out, err;    /* unnamed files that git writes to: it never waits for us */
+	struct git_job git; /* of no process: there is no git program */
 	char *temporary; /* the empty git directory, where .vx cannot hold it; removed by finish */
 };
 int files_start(int rootfd, const char *root_path, struct files_request *ret, struct err *e);

@@ -58,6 +58,15 @@ find_extglob(const char *s)
 	return NULL;
 }
 
+/* What is being read: an entry of the list `source`, for the root `root_path`. */
+struct reading {
+	struct members m;
+	const char *source, *root_path;
+	struct arena *arena;
+	size_t entry;
+	bool negative;
+};
+
 static int
 refuse_extglob(const char *glob, const char *at, const char *source, struct err *e)
 {
@@ -91,18 +100,37 @@ refuse_extglob(const char *glob, const char *at, const char *source, struct err 
 		source, glob, at, rewrite.buf);
 }
 
+static int
+refuse_outside(const struct reading *r, const char *pattern, struct err *e)
+{
+	cleanup_free char *joined =
+		*pattern == '/' ? xstrdup(pattern) : path_join(r->root_path, pattern);
+	cleanup_free char *absolute = path_normalise(joined);
+
+	if (path_is_within(absolute, r->root_path) && strcmp(r->root_path, "/") != 0)
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: member glob \"%s\": write it from the workspace root: \"%s\"",
+			r->source, pattern,
+			strcmp(absolute, r->root_path) ? path_below(absolute, r->root_path) : ".");
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: member \"%s\" (%s) is outside the workspace root %s: move %s up to a "
+		"directory "
+		"that holds all members, or leave the entry out",
+		r->source, pattern, absolute, r->root_path, r->source);
+}
+
 /* Splits a pattern without braces and adds it. */
 static int
-add_glob(struct members *m, const char *pattern, bool negative, const char *source,
-	const char *root_path, struct arena *a, struct err *e)
+add_glob(struct reading *r, const char *pattern, struct err *e)
 {
-	struct member_glob g = {.text = arena_strdup(a, pattern)};
+	struct member_glob g = {.text = arena_strdup(r->arena, pattern), .entry = r->entry};
+	struct members *m = &r->m;
 	const char *s = g.text;
 
-	g.parts = arena_array(a, strlen(s) / 2 + 2, const char *);
+	g.parts = arena_array(r->arena, strlen(s) / 2 + 2, const char *);
 	while (*s) {
 		size_t n = strcspn(s, "/");
-		const char *part = arena_memdupz(a, s, n);
+		const char *part = arena_memdupz(r->arena, s, n);
 
 		s += n + (s[n] == '/');
 		if (!*part || !strcmp(part, "."))
@@ -111,23 +139,14 @@ add_glob(struct members *m, const char *pattern, bool negative, const char *sour
 			continue;
 		g.parts[g.nparts++] = part;
 	}
-	if (*g.text == '/' || (g.nparts && !strcmp(g.parts[0], ".."))) {
-		cleanup_free char *joined =
-			*g.text == '/' ? xstrdup(g.text) : path_join(root_path, g.text);
-		cleanup_free char *absolute = path_normalise(joined);
-
-		if (negative)
-			return 0;
-		return err_set(e, ERR_CONFIG, 0,
-			"%s: member \"%s\" (%s) is outside the workspace root %s", source, pattern,
-			absolute, root_path);
-	}
+	if (*g.text == '/' || (g.nparts && !strcmp(g.parts[0], "..")))
+		return r->negative ? 0 : refuse_outside(r, pattern, e);
 	for (size_t i = 0; i < g.nparts; i++)
 		if (!strcmp(g.parts[i], ".."))
 			return err_set(e, ERR_CONFIG, 0,
 				"%s: member glob \"%s\" holds \"..\": write the path without it",
-				source, pattern);
-	if (negative) {
+				r->source, pattern);
+	if (r->negative) {
 		GROW(m->neg, m->nneg + 1, m->neg_cap);
 		m->neg[m->nneg++] = g;
 	} else {
@@ -196,8 +215,7 @@ split_braces(struct strvec *pending, const char *text, const char *open, const c
 }
 
 static int
-expand_braces(struct members *m, const char *pattern, bool negative, const char *source,
-	const char *root_path, struct arena *a, struct err *e)
+expand_braces(struct reading *r, const char *pattern, struct err *e)
 {
 	cleanup_strvec struct strvec pending = STRVEC_INIT;
 
@@ -207,11 +225,11 @@ expand_braces(struct members *m, const char *pattern, bool negative, const char 
 
 		if (i > MEMBERS_BRACES_MAX)
 			return err_set(e, ERR_CONFIG, 0,
-				"%s: member glob \"%s\" stands for more than %d patterns", source,
-				pattern, MEMBERS_BRACES_MAX);
+				"%s: member glob \"%s\" stands for more than %d patterns",
+				r->source, pattern, MEMBERS_BRACES_MAX);
 		if (find_braces(pending.v[i], &open, &close))
 			split_braces(&pending, pending.v[i], open, close);
-		else if (add_glob(m, pending.v[i], negative, source, root_path, a, e) < 0)
+		else if (add_glob(r, pending.v[i], e) < 0)
 			return -1;
 	}
 	return 0;
@@ -221,21 +239,19 @@ int
 members_parse(const struct strvec *globs, const char *source, const char *root_path,
 	struct arena *a, struct members *ret, struct err *e)
 {
-	struct members m;
+	struct reading r = {.source = source, .root_path = root_path, .arena = a};
 
-	members_init(&m);
-	for (size_t i = 0; i < globs->n; i++) {
-		const char *glob = globs->v[i], *extglob = find_extglob(glob);
-		bool negative = *glob == '!';
+	for (; r.entry < globs->n; r.entry++) {
+		const char *glob = globs->v[r.entry], *extglob = find_extglob(glob);
 
+		r.negative = *glob == '!';
 		if (extglob ? refuse_extglob(glob, extglob, source, e) < 0
-			    : expand_braces(
-				      &m, glob + negative, negative, source, root_path, a, e) < 0) {
-			members_release(&m);
+			    : expand_braces(&r, glob + r.negative, e) < 0) {
+			members_release(&r.m);
 			return -1;
 		}
 	}
-	*ret = m;
+	*ret = r.m;
 	return 0;
 }
 
@@ -325,6 +341,17 @@ members_claim(const struct members *m, const char *path)
 			!matches_any(m->neg, m->nneg, names.v, n))
 			return true;
 	return false;
+}
+
+void
+members_mark(const struct members *m, const char *dir, bool *ret)
+{
+	cleanup_strvec struct strvec names = STRVEC_INIT;
+
+	split_path(dir, &names);
+	for (size_t i = 0; i < m->npos; i++)
+		if (glob_matches(&m->pos[i], names.v, names.n))
+			ret[m->pos[i].entry] = true;
 }
 
 int

@@ -16,7 +16,8 @@ struct arena;
 struct err;
 
 struct member_glob {
-	const char *text; /* as written, one brace alternative of it */
+	const char *text; /* one brace alternative, as written */
+	size_t entry;     /* of the list */
 	const char **parts;
 	size_t nparts;
 };
@@ -38,6 +39,9 @@ int members_parse(const struct strvec *globs, const char *source, const char *ro
 /* Whether `path` (from the root) is, or lies below, a directory other than the root that the globs
  * name. */
 bool members_claim(const struct members *m, const char *path);
+
+/* Sets ret[i] for each entry i of the list that names the directory. */
+void members_mark(const struct members *m, const char *dir, bool *ret);
 
 /* The directories that the globs name, from the root, sorted. Literals are listed whether they
  * exist or not; a link is listed when it is the last component or is written out. */

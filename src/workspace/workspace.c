@@ -6,6 +6,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/path.h"
+#include "util/strbuf.h"
 #include "workspace/edges.h"
 #include "workspace/manifest.h"
 #include "workspace/members.h"
@@ -206,10 +207,14 @@ open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, 
 	fd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || members_scan(fd, mark, &m) < 0 || (!m.manifest && !m.nconfigs))
 		return 0;
-	return err_set(e, ERR_CONFIG, 0, "%s: member \"%s\" (%s) is outside the workspace root %s",
-		l->root->source, member, real, l->root->path);
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: member \"%s\" (%s) is outside the workspace root %s: move %s up to a "
+		"directory "
+		"that holds both, or remove the link",
+		l->root->source, member, real, l->root->path, l->root->source);
 }
 
+/* 1, 0: no project there, -1. */
 static int
 load_member(struct loading *l, const char *member, struct err *e)
 {
@@ -228,33 +233,109 @@ load_member(struct loading *l, const char *member, struct err *e)
 	if (fd < 0)
 		return open_failed(member, e);
 	if (htab_get(&l->w->by_dir, dir))
-		return 0;
+		return 1;
 	if (members_scan(fd, mark, &m) < 0)
 		return err_set(e, ERR_IO, errno, "list %s", dir_shown(dir));
 	if (!m.manifest && !m.nconfigs)
 		return 0;
-	return load_project(l, fd, dir, &m, e);
+	if (load_project(l, fd, dir, &m, e) < 0)
+		return -1;
+	return htab_get(&l->w->by_dir, dir) != NULL;
+}
+
+static const char *
+field_of(const char *source)
+{
+	return !strcmp(source, "vx.workspace.json")     ? "projects"
+	       : !strcmp(source, "pnpm-workspace.yaml") ? "packages"
+							: "workspaces";
+}
+
+static int
+refuse_no_project(const struct loading *l, const struct strvec *missed, struct err *e)
+{
+	enum {
+		PATTERNS_SHOWN = 4
+	};
+	cleanup_strbuf struct strbuf list = STRBUF_INIT;
+	const char *source = l->root->source;
+
+	if (!source)
+		return err_set(e, ERR_CONFIG, 0,
+			"%s holds neither a vx.config.json nor a package.json, and no file there "
+			"names projects: write \"projects\": [\"packages/*\"] in its "
+			"vx.workspace.json",
+			l->root->path);
+	if (!missed->n)
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: %s: the list is empty, and there is no vx.config.json or package.json "
+			"beside it",
+			source, field_of(source));
+	for (size_t i = 0; i < missed->n && i < PATTERNS_SHOWN; i++)
+		strbuf_addf(&list, "%s\"%s\"",
+			!i                   ? ""
+			: i + 1 == missed->n ? " and "
+					     : ", ",
+			missed->v[i]);
+	if (missed->n > PATTERNS_SHOWN)
+		strbuf_addf(&list, " and %zu more", missed->n - PATTERNS_SHOWN);
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: %s: %s %s no directory with a vx.config.json or package.json", source,
+		field_of(source), list.buf, missed->n == 1 ? "matches" : "match");
+}
+
+/*
+ * A list that names no project is a slip in our own file; in a package manager's it is one only where
+ * there is no project at all. Single patterns without a project are said.
+ */
+static int
+check_members(struct loading *l, const bool *hit, struct err *e)
+{
+	const struct strvec *globs = &l->root->members;
+	cleanup_strvec struct strvec missed = STRVEC_INIT;
+	bool is_ours = l->root->source && !strcmp(l->root->source, "vx.workspace.json");
+	size_t positive = 0;
+
+	for (size_t i = 0; i < globs->n; i++) {
+		if (*globs->v[i] == '!')
+			continue;
+		positive++;
+		if (!hit[i])
+			strvec_push(&missed, globs->v[i]);
+	}
+	if (!l->n || (is_ours && positive && missed.n == positive))
+		return refuse_no_project(l, &missed, e);
+	for (size_t i = 0; i < missed.n; i++)
+		note(l, arena_printf(&l->w->arena,
+				"%s: %s: \"%s\" matches no directory with a vx.config.json or "
+				"package.json",
+				l->root->source, field_of(l->root->source), missed.v[i]));
+	return 0;
 }
 
 static int
 load_members(struct loading *l, struct err *e)
 {
 	cleanup_strvec struct strvec dirs = STRVEC_INIT;
+	cleanup_free bool *hit = xcalloc(l->root->members.n + 1, sizeof(*hit));
 	struct members members;
 	int r;
 
 	if (load_member(l, "", e) < 0)
 		return -1;
 	if (!l->root->source)
-		return 0;
+		return check_members(l, hit, e);
 	if (members_parse(&l->root->members, l->root->source, l->root->path, &l->w->arena, &members,
 		    e) < 0)
 		return -1;
 	r = members_expand(&members, l->root->fd, &dirs, e);
-	members_release(&members);
-	for (size_t i = 0; i < dirs.n && !r; i++)
+	for (size_t i = 0; i < dirs.n && r >= 0; i++) {
 		r = load_member(l, dirs.v[i], e);
-	return r;
+		if (r > 0)
+			members_mark(&members, dirs.v[i], hit);
+	}
+	members_release(&members);
+	return r < 0 ? -1 : check_members(l, hit, e);
 }
 
 static int
@@ -454,6 +535,31 @@ workspace_project(const struct workspace *w, const char *name)
 	if (!strcmp(name, "//"))
 		return htab_get(&w->by_dir, "");
 	return htab_get(&w->by_name, name);
+}
+
+char *
+workspace_entry_place(const struct workspace *w, const struct project *p, const char *task,
+	const char *list, size_t index)
+{
+	cleanup_close int fd = fs_open_beneath(w->rootfd, p->dir, O_RDONLY | O_DIRECTORY, 0);
+	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+	struct json_doc doc = {0};
+	struct err e = ERR_INIT;
+
+	strbuf_add_sanitised(&sb, p->config, strlen(p->config));
+	if (fd >= 0 && json_load(fd, "vx.config.json", p->config, true, &doc, &e) == 0) {
+		const struct json_at root = {&doc, NULL, NULL, 0};
+		const struct json_at tasks = {&doc, &root, "tasks", 0};
+		const struct json_at in_task = {&doc, &tasks, task, 0};
+		const struct json_at at_list = {&doc, task ? &in_task : &root, list, 0};
+		const struct json_at entry = {&doc, &at_list, NULL, index};
+		size_t line, col;
+
+		json_place(&entry, false, &line, &col);
+		strbuf_addf(&sb, ":%zu:%zu", line, col);
+		json_doc_release(&doc);
+	}
+	return strbuf_take(&sb);
 }
 
 struct taskdef *

@@ -55,6 +55,12 @@ struct project *workspace_project(const struct workspace *w, const char *name);
 /* NULL: it has none of that name. */
 struct taskdef *project_task(const struct project *p, const char *task);
 
+/* "p/a/vx.config.json:7:20": where entry `index` of a list of the project's config stands, of
+ * `list` (NULL `task`) or of tasks.TASK.`list`, for what only the whole workspace shows to be wrong.
+ * The file is read once more; where that fails, the file alone. Owned. */
+char *workspace_entry_place(const struct workspace *w, const struct project *p, const char *task,
+	const char *list, size_t index);
+
 /* The order of paths in which a directory is followed by all that it holds: '/' before every other
  * byte. */
 int workspace_compare_paths(const char *a, const char *b);

@@ -58,6 +58,63 @@ is "$(find cache/before -type f | wc -l | tr -d ' ')" 20 "and the one with 20 fi
 is "$(find out -mindepth 1)" "" "nothing stayed behind"
 clean C06
 
+# Both were there before, with more in them than moves: what stays is not touched.
+rm -rf "$W/out" "$W/cache"
+mkdir -p out/d/sub cache/old
+i=0
+while [ $i -lt 20 ]; do
+	echo $i >out/d/sub/$i
+	echo $i >out/stays$i
+	i=$((i + 1))
+done
+ln -s sub/1 out/d/link
+chmod 750 out/d
+chmod 400 out/d/sub/1
+touch -d '2001-02-03 04:05:06' out/d/sub/2
+echo y >cache/old/y
+tree() { (cd "$1" && find . -printf '%p %y %m %l\n' | sort && stat -c %Y sub/2); }
+inodes() { stat -c '%i %n' out cache cache/old/y out/stays*; }
+moves=$(tree out/d)
+stays=$(inodes | grep -v 'stays[34]$')
+box '{ "allow": { "write": ["out", "cache/**"] } }' <<'E'
+set -e
+echo new >out/stays3
+rm out/stays4
+exec python3 -c 'import os; os.rename("out/d", "cache/d")'
+E
+findings 0 "C06: rename(2) between two directories that are in use"
+is "$(tree cache/d)" "$moves" "what has moved is what it was"
+is "$(cat cache/d/sub/* | sort -n | tr '\n' ' ')" "$(seq 0 19 | tr '\n' ' ')" "with its content"
+not_ok "nothing of it stayed behind" test -e out/d
+is "$(cat out/stays3)" new "a changed file beside it is changed"
+not_ok "a removed one removed" test -e out/stays4
+is "$(inodes | grep -v 'stays[34]$')" "$stays" "all others are the files that they were"
+clean C06
+
+# A task that changes nothing there changes nothing there.
+own
+stays=$(find out cache -printf '%i %p\n' | sort)
+box '{ "allow": { "write": ["out", "cache"] } }' <<'E'
+cat out/stays* cache/d/sub/2 >/dev/null
+E
+findings 0 "a task that only reads what it might write"
+is "$(find out cache -printf '%i %p\n' | sort)" "$stays" "leaves every inode as it was"
+
+# Tools that rename directories, and do not copy instead when that is refused.
+box '{ "allow": { "write": ["out", "cache"] } }' <<'E'
+exec python3 -c 'import os; os.rename("cache/d", "out/python")'
+E
+findings 0 "python os.rename"
+ok "it is there" test -f out/python/sub/19
+if command -v node >/dev/null; then
+	box '{ "allow": { "write": ["out", "cache"] } }' <<'E'
+exec node -e 'require("fs").renameSync("out/python", "out/node")'
+E
+	findings 0 "node fs.renameSync"
+	ok "it is there" test -f out/node/sub/19
+	not_ok "and only there" test -e out/python
+fi
+
 # A process of the host that stands in an output directory sees the next build there.
 rm -rf out cache
 mkdir -p lib/dist

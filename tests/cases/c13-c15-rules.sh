@@ -36,6 +36,19 @@ said_not '^rc=0$' "C14: the write failed"
 said '^(read|write) secret' "C14: the report names the directory"
 unchanged C14
 
+# by a pattern, of writes alone: what is in a directory that it matches is denied with it
+mkdir -p secret/sub
+before
+box '{ "allow": { "write": ["**"] }, "deny": { "write": ["sec*"] } }' <<'E'
+echo 1 >secret/n
+echo 1 >secret/sub/n
+mkdir sector
+echo 1 >sector/n
+E
+findings 3 "C14 by a pattern: each write is a finding"
+reported write 'secret/sub/n'
+unchanged "C14 by a pattern"
+
 mkdir -p w/sub
 echo outside >o
 echo mine >w/mine

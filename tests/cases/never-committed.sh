@@ -34,7 +34,7 @@ vx.config.json
 vx.config.mts
 vx.workspace.json
 E
-tr 'a-z' 'A-Z' <"$T/names" >"$T/upper"
+tr '[:lower:]' '[:upper:]' <"$T/names" >"$T/upper"
 cat "$T/upper" >>"$T/names"
 nnames=$(wc -l <"$T/names")
 # What is left in the workspace that is no directory, but the config that box writes.
@@ -113,10 +113,11 @@ is "$(left)" "./a/.cargo/config.toml ./a/.envrc ./a/.husky/x ./a/.npmrc " "they 
 
 # The cache in use, wherever it is in the workspace.
 rm -rf a
+box '{ "allow": { "write": ["**"] } }' </dev/null
 run run t --cache-dir store
-box '{ "allow": { "write": ["**"] } }' <<'E'
+put "$T/command.sh" <<'E'
 ls -A store
-mkdir -p store
+mkdir -p store .vx
 echo x >store/index.db
 echo x >.vx/history.db
 E

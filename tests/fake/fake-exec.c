@@ -36,7 +36,7 @@ finish(struct loop_timer *t)
 			.path = xstrdup("packages/a/secret"),
 			.program = xstrdup("cat"),
 			.cmdline = xstrdup("cat secret"),
-			.grant = xstrdup("allow.read: ['secret']"),
+			.grant = xstrdup("allow.read: [\"secret\"]"),
 			.pid = 7,
 		};
 	}

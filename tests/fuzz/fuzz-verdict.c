@@ -76,6 +76,31 @@ hides(const struct ref_rule *r)
 	return r->kind == SPEC_DENY_READ || r->kind == SPEC_DENY_WRITE || r->kind == SPEC_QUIET;
 }
 
+/* An output that does not enter node_modules: it does not name it, and takes none of the directories
+ * around it whole. */
+static bool
+stays_out(const struct ref_rule *r, const char *path)
+{
+	char at[PATH_BYTES_MAX + 1] = "";
+	size_t n = 0;
+
+	if (r->kind != SPEC_OUTPUT || strstr(glob_text(r->glob), "node_modules"))
+		return false;
+	for (;;) {
+		size_t len = strcspn(path + n, "/");
+
+		if (glob_matches_all_below(r->glob, at))
+			return false;
+		if (len == 12 && !memcmp(path + n, "node_modules", len))
+			return true;
+		n += len;
+		if (!path[n])
+			return false;
+		memcpy(at, path, n);
+		at[n++] = '\0';
+	}
+}
+
 /* Whether the rule selects the path. What hides takes with a directory all that is in it. */
 static bool
 selects(const struct ref_rule *r, const char *path)
@@ -84,6 +109,8 @@ selects(const struct ref_rule *r, const char *path)
 
 	if (r->literal)
 		return path_is_within(path, r->literal);
+	if (stays_out(r, path))
+		return false;
 	if (glob_match(r->glob, path))
 		return true;
 	if (!hides(r))
@@ -102,6 +129,8 @@ selects_all_below(const struct ref_rule *r, const char *dir)
 {
 	if (r->literal)
 		return path_is_within(dir, r->literal);
+	if (stays_out(r, dir))
+		return false;
 	return glob_matches_all_below(r->glob, dir) || (hides(r) && selects(r, dir));
 }
 
@@ -110,7 +139,9 @@ may_select_below(const struct ref_rule *r, const char *dir)
 {
 	if (selects_all_below(r, dir))
 		return true;
-	return r->literal ? path_is_within(r->literal, dir) : glob_may_match_below(r->glob, dir);
+	if (r->literal)
+		return path_is_within(r->literal, dir);
+	return glob_may_match_below(r->glob, dir) && !stays_out(r, dir);
 }
 
 static bool
@@ -236,6 +267,15 @@ ref_may_write_below(const struct ref *ref, const char *dir)
 }
 
 static bool
+ref_grants_whole(const struct ref *ref, const char *dir)
+{
+	struct ref_below b = ref_below(ref, WRITES, dir);
+
+	return ref_verdict(ref, dir, HOST_DIR) == VERDICT_PASS &&
+	       ref_decides(ref, WRITES, dir) > 0 && b.grant_all > b.deny_some;
+}
+
+static bool
 ref_is_written(const struct ref *ref, const char *path)
 {
 	for (size_t i = 0; i < ref->n; i++)
@@ -347,6 +387,7 @@ check_path(const struct ruleset *rs, const struct ref *ref, const char *path)
 	must(ruleset_may_write(rs, path) == ref_may_write(ref, path), "may_write", path);
 	must(ruleset_may_write_below(rs, path) == ref_may_write_below(ref, path), "may_write_below",
 		path);
+	must(ruleset_grants_whole(rs, path) == ref_grants_whole(ref, path), "grants_whole", path);
 	if (ruleset_names(rs, path))
 		must(ruleset_may_read(rs, path), "names what it does not grant", path);
 	if (ruleset_may_write(rs, path))
@@ -375,6 +416,10 @@ check_below(const struct ruleset *rs, const struct ref *ref, const char *dir, co
 		must(ruleset_verdict(rs, path, HOST_DIR) == VERDICT_PASS, "not whole below", path);
 	if (ruleset_may_write(rs, path))
 		must(ruleset_may_write_below(rs, dir), "granted where nothing below may be", path);
+	if (ruleset_grants_whole(rs, dir))
+		must(one == VERDICT_PASS && ruleset_may_write(rs, path) &&
+				ruleset_grants_whole(rs, path),
+			"not granted below what is granted whole", path);
 }
 
 static void

@@ -66,4 +66,10 @@ f" "overlay attributes from inside are not obeyed"
 mknod_ok='mknod w c 0 0 2>/dev/null && echo made'
 box "$mknod_ok" 'write .'
 prints "" "no whiteouts from inside"
+# The nodes in /dev are the host's: they are used, and stay as they are.
+before=$(stat -c '%a %u %n' /dev/null /dev/full)
+box 'echo x >/dev/null && head -c 1 /dev/zero | wc -c; chmod 640 /dev/full /dev/null; chown 12345 /dev/full; :' 'read src'
+prints 1 "devices work"
+is "$(stat -c '%a %u %n' /dev/null /dev/full)" "$before" "and cannot be changed"
+
 done_testing

@@ -49,7 +49,7 @@ sub" "$m: the host is as before"
 	is "$(cat "$W/dist/old")" old "$m: the old output still stands on the host"
 
 	fresh
-	box 'rm -rf src; mkdir src; echo 1 >src/x' 'write src'
+	box 'rm -rf src; mkdir src; echo 1 >src/x' 'write src' 'deny-write src/none'
 	like "$ERR" '^vx-sandbox: dir \(replaces\) 0755 src$' "$m: a directory that replaces"
 
 	fresh

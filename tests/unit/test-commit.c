@@ -4,17 +4,16 @@
  * it judged and applied, and compares the workspace with a listing.
  */
 #include "exec/commit.h"
-#include "exec/moves.h"
 #include "graph/graph.h"
 #include "proto/ruleset.h"
 #include "tests/tap.h"
+#include "tests/unit/crash.h"
 #include "util/alloc.h"
 #include "util/arena.h"
 #include "util/cleanup.h"
 #include "util/fd.h"
 #include "util/fs.h"
 #include "util/glob.h"
-#include "util/log.h"
 #include "util/path.h"
 #include "workspace/workspace.h"
 #include <errno.h>
@@ -43,8 +42,8 @@ static struct {
 	struct err e;
 } t;
 
-/* begin("p/", …): the project is p; rules follow as "w:PATH", "r:PATH", "dr:", "dw:", "q:", globs
- * where they hold a wildcard. */
+/* begin("p/", …): the project is p; rules follow as "w:PATH", "r:PATH", "dr:", "dw:", "o:", "q:",
+ * globs where they hold a wildcard. */
 static void
 add_rule(const char *text)
 {
@@ -56,6 +55,7 @@ add_rule(const char *text)
 		{"w:", SPEC_WRITE},
 		{"dr:", SPEC_DENY_READ},
 		{"dw:", SPEC_DENY_WRITE},
+		{"o:", SPEC_OUTPUT},
 		{"q:", SPEC_QUIET},
 	};
 
@@ -189,6 +189,8 @@ mark(int dirfd, const char *path, const char *name)
 		bug("mark %s: %s", path, strerror(errno));
 }
 #define opaque(path) mark(t.upperfd, path, "user.overlay.opaque")
+/* As it was copied there before the task started. */
+#define untold(path) mark(t.upperfd, path, "user.test.untold")
 /* Made where the workspace's own was hidden from the task. */
 #define hidden(path) mark(t.upperfd, path, "user.test.hidden")
 
@@ -196,7 +198,7 @@ static bool
 is_marked(const struct fs_entry *entry, const char *name)
 {
 	cleanup_close int fd =
-		openat(entry->parent, entry->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		openat(entry->parent, entry->name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	char c;
 
 	return fd >= 0 && fgetxattr(fd, name, &c, 1) == 1;
@@ -213,6 +215,10 @@ feed(void *ctx, const struct fs_entry *entry)
 	size_t n = path_parent_len(entry->path);
 	char *parent = xmemdupz(entry->path, n);
 
+	if (is_marked(entry, "user.test.untold")) {
+		free(parent);
+		return FS_VISIT_SKIP;
+	}
 	status_init(&s, STATUS_ENTRY);
 	en->mode = entry->st->st_mode & 07777;
 	en->size = (uint64_t)entry->st->st_size;
@@ -248,14 +254,38 @@ feed(void *ctx, const struct fs_entry *entry)
 	return FS_VISIT_CONTINUE;
 }
 
-static int
-judge(void)
+/* A name that was copied there, and of which the task left nothing. */
+static void
+feed_gone(const char *path)
+{
+	struct status s;
+
+	status_init(&s, STATUS_ENTRY);
+	s.u.entry.type = ENTRY_WHITEOUT;
+	strbuf_adds(&s.u.entry.path, path);
+	commit_add_entry(t.commit, &s.u.entry);
+	status_release(&s);
+}
+
+static const char *const *gone; /* paths, to be told once */
+
+static void
+tell_entries(void)
 {
 	cleanup_strvec struct strvec merged = STRVEC_INIT;
 
 	t.commit = commit_new(&t.policy, t.rootfd, t.area, &t.scratch);
 	if (fs_walk(t.upperfd, "", feed, &merged))
 		bug("walk: %s", strerror(errno));
+	for (; gone && *gone; gone++)
+		feed_gone(*gone);
+	gone = NULL;
+}
+
+static int
+judge(void)
+{
+	tell_entries();
 	return commit_judge(t.commit, &t.r, &t.e);
 }
 
@@ -422,6 +452,24 @@ test_outputs_replaced(void)
 	end();
 }
 
+/* The task started without its outputs, those too that '!' takes back: it can have removed none. */
+static void
+test_outputs_hidden(void)
+{
+	static const char *const rules[] = {"w:p", "o:p/dist", NULL};
+	static const char *const outputs[] = {"dist/**", "!dist/tmp/**", NULL};
+
+	begin(rules, outputs);
+	ws("p/a", "a");
+	ws("p/dist/stale", "s");
+	ws("p/dist/tmp/t", "t");
+	whiteout("p");
+	ok(judge_and_apply(), "rm -rf around hidden outputs (%s)", t.e.text);
+	ok_workspace("p/ p/dist/ p/dist/tmp/ p/dist/tmp/t=t",
+		"the stale ones go, what '!' takes back stays");
+	end();
+}
+
 static void
 test_undeclared(void)
 {
@@ -437,7 +485,7 @@ test_undeclared(void)
 	ok_workspace("p/ p/out/ p/out/x=x p/src/ p/src/a=1", "are not moved, the granted one is");
 	ok_findings("write p/empty/below; write p/gen/b/c; write p/src/a", "each named once");
 	ok_int((long long)t.r.nfindings, 3, "and counted");
-	ok_str(t.r.ndenials ? t.r.denials[1].grant : "", "allow.write: ['gen/b/c']",
+	ok_str(t.r.ndenials ? t.r.denials[1].grant : "", "allow.write: [\"gen/b/c\"]",
 		"with the grant to write");
 	end();
 }
@@ -687,6 +735,7 @@ test_denied_directories(void)
 	BEGIN("w:p/**/*.o", "dw:p/*ecret");
 	ok(policy_may_make_dir(&t.policy, "p/src") && !policy_may_make_dir(&t.policy, "p/secret/a"),
 		"no directory is on the way to a grant that a deny outranks");
+	judge_and_apply();
 	end();
 }
 
@@ -911,28 +960,6 @@ test_deep(void)
 
 /* Crashes. */
 
-static int countdown;
-
-static ssize_t
-die_at_line(void *cookie, const char *buf attr_unused, size_t n)
-{
-	(void)cookie;
-	if (!countdown--)
-		_exit(7);
-	return (ssize_t)n;
-}
-
-/* Dies at the n-th line that is logged of the phases: at each of them a crash must do no harm. */
-static void
-die_at(int n)
-{
-	countdown = n;
-	stderr = fopencookie(NULL, "w", (cookie_io_functions_t){.write = die_at_line});
-	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
-	setenv("VX_DEBUG", "phase", 1);
-	log_init();
-}
-
 static void
 fill_crash_case(void)
 {
@@ -966,18 +993,14 @@ static bool
 crash(int n)
 {
 	pid_t pid = fork();
-	int status;
 
 	if (!pid) {
 		if (judge())
 			_exit(8);
-		die_at(n);
+		crash_at(n);
 		_exit(commit_apply(t.commit, &t.e) ? 9 : 0);
 	}
-	waitpid(pid, &status, 0);
-	if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 7))
-		ok(false, "the child ended with %d", status);
-	return status == 0;
+	return crash_finished(pid);
 }
 
 static void
@@ -996,7 +1019,7 @@ test_crashes(const char *where)
 		before = listing(t.rootfd);
 		finished = crash(n++);
 		t.e = (struct err)ERR_INIT;
-		rc = commit_roll_forward(t.scratch.fd, t.rootfd, &t.e);
+		rc = moves_roll_forward(t.scratch.fd, t.rootfd, &t.e);
 		got = listing(t.rootfd);
 		if (rc < 0 || strcmp(got, after_crash_case) != 0) {
 			all = false;
@@ -1008,7 +1031,7 @@ test_crashes(const char *where)
 			diag("%s, point %d: mode", where, n - 1);
 		}
 		/* and a second recovery has nothing to do */
-		if (commit_roll_forward(t.scratch.fd, t.rootfd, &t.e)) {
+		if (moves_roll_forward(t.scratch.fd, t.rootfd, &t.e)) {
 			all = false;
 			diag("%s, point %d: done twice", where, n - 1);
 		}
@@ -1026,25 +1049,20 @@ test_crashes(const char *where)
 static void
 test_crash_in_recovery(void)
 {
-	bool all = true;
 	int stuck = 0;
 
 	fill_crash_case();
 	crash(0); /* right after the list was written */
 	for (int n = 0; n < 40; n++) {
 		pid_t pid = fork();
-		int status;
 
 		if (!pid) {
-			die_at(n);
-			_exit(commit_roll_forward(t.scratch.fd, t.rootfd, &t.e) < 0 ? 9 : 0);
+			crash_at(n);
+			_exit(moves_roll_forward(t.scratch.fd, t.rootfd, &t.e) < 0 ? 9 : 0);
 		}
-		waitpid(pid, &status, 0);
-		if (status != 0 && WEXITSTATUS(status) != 7)
-			all = false;
-		stuck += status != 0;
+		stuck += !crash_finished(pid);
 	}
-	ok(all && stuck > 5, "recovery killed %d times", stuck);
+	ok(stuck > 5, "recovery killed %d times", stuck);
 	ok_workspace(after_crash_case, "ends the same");
 	scratch_drop(t.area, &t.scratch);
 	end();
@@ -1078,6 +1096,7 @@ test_lists(void)
 		"vx-moves 1\nplace 1 ../a\nend\n",
 		"vx-moves 1\nplace 1 /a\nend\n",
 		"vx-moves 1\nplace a\nend\n",
+		"vx-moves 1\nbring 1 a\nend\n",
 		"vx-moves 1\nrmdir \nend\n",
 		"vx-moves 1\nmode 9 a\nend\n",
 		"vx-moves 1\nshred a\nend\n",
@@ -1088,11 +1107,13 @@ test_lists(void)
 	moves_add(&m, MOVE_PLACE, "x\ny\\n")->ino = UINT64_MAX;
 	moves_add(&m, MOVE_REMOVE, "r")->born = 7;
 	moves_add(&m, MOVE_RMDIR, "d");
-	moves_add(&m, MOVE_MODE, "end")->mode = 0555;
+	moves_add(&m, MOVE_MODE, "end")->mode = 02555;
+	moves_add(&m, MOVE_BRING, "e f")->number = 12;
 	ok(!moves_write(&m, t.scratch.fd, &e) && moves_read(t.scratch.fd, &back, &e) == 1,
 		"a list is read back (%s)", e.text);
 	ok(back.n == m.n && !strcmp(back.v[1].path, m.v[1].path) && back.v[1].ino == UINT64_MAX &&
-			back.v[2].born == 7 && back.v[4].mode == 0555,
+			back.v[2].born == 7 && back.v[4].mode == 02555 &&
+			back.v[5].kind == MOVE_BRING && back.v[5].number == 12,
 		"as it was");
 	moves_release(&back);
 	moves_release(&m);
@@ -1147,6 +1168,65 @@ test_copies(void)
 	rmdir(own);
 }
 
+/* Directories that were copied into the scratch before the task started: of what is in them only what
+ * changed is told. */
+static void
+test_preloaded(void)
+{
+	struct stat kept, dir, moved;
+
+	BEGIN("w:p/out", "w:p/cache");
+	ws("p/out/d/f", "f");
+	ws("p/out/d/sub/g", "g");
+	ws("p/out/kept", "kept");
+	ws("p/out/gone", "x");
+	ws("p/out/old", "old");
+	ws("p/cache/c", "c");
+	up("p/out/kept", "kept");
+	untold("p/out/kept");
+	up("p/out/old", "new");
+	up("p/cache/d/f", "f");
+	up("p/cache/d/sub/g", "g");
+	up("p/cache/c", "c");
+	untold("p/cache/c");
+	set_mode(t.upperfd, "p/cache/d/sub", 0550);
+	ws("p/out/later", "later"); /* somebody else's, since then */
+	opaque("p/cache/d");
+	gone = (const char *const[]){"p/out/d", "p/out/gone", NULL};
+	kept = stat_of(t.rootfd, "p/out/kept");
+	dir = stat_of(t.rootfd, "p/out");
+	moved = stat_of(t.upperfd, "p/cache/d");
+	ok(judge_and_apply(), "a directory renamed from one grant to another (%s)", t.e.text);
+	ok_findings("", "without a finding");
+	ok_workspace("p/ p/cache/ p/cache/c=c p/cache/d/ p/cache/d/f=f p/cache/d/sub/ "
+		     "p/cache/d/sub/g=g p/out/ p/out/kept=kept p/out/later=later p/out/old=new",
+		"nothing stays behind, what was not told stays as it was");
+	ok(stat_of(t.rootfd, "p/out/kept").st_ino == kept.st_ino, "in the same inode");
+	ok(stat_of(t.rootfd, "p/out").st_ino == dir.st_ino, "the directory too");
+	ok(stat_of(t.rootfd, "p/cache/d").st_ino == moved.st_ino, "the other moved whole");
+	ok_int(stat_of(t.rootfd, "p/cache/d/sub").st_mode & 07777, 0550, "with its modes");
+	end();
+
+	/* Gone from the workspace meanwhile: what the task changed is made, nothing else comes back. */
+	BEGIN("w:p/out");
+	ws("p/out/d/f", "f");
+	up("p/out/d/f", "F");
+	up("p/out/d/kept", "kept");
+	untold("p/out/d/kept");
+	up("p/out/d/sub/x", "x");
+	untold("p/out/d/sub");
+	set_mode(t.upperfd, "p/out/d/sub", 0555);
+	gone = (const char *const[]){"p/out/d/gone", NULL};
+	tell_entries();
+	fs_remove_tree(t.rootfd, "p");
+	mkdirat(t.rootfd, "p", 0755);
+	mkdirat(t.rootfd, "p/out", 0755);
+	ok(!commit_judge(t.commit, &t.r, &t.e) && !commit_apply(t.commit, &t.e),
+		"a directory removed meanwhile (%s)", t.e.text);
+	ok_workspace("p/ p/out/ p/out/d/ p/out/d/f=F", "only what was told is made");
+	end();
+}
+
 int
 main(void)
 {
@@ -1156,6 +1236,7 @@ main(void)
 	umask(022);
 	test_new_tree();
 	test_outputs_replaced();
+	test_outputs_hidden();
 	test_undeclared();
 	test_many_findings();
 	test_deletes();
@@ -1176,6 +1257,7 @@ main(void)
 	test_no_list_yet();
 	test_crashes("scratch in the workspace");
 	test_crash_in_recovery();
+	test_preloaded();
 	test_copies();
 	fs_remove_tree(AT_FDCWD, top);
 	return tap_done();

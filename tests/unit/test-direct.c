@@ -122,11 +122,11 @@ test_exits(void)
 	struct run r = {0}, sig = {0}, in = {0}, none = {.ex = direct_new(loop, "/no/sh")};
 	struct run session = {0};
 
-	run(&r, "echo out; echo $X; echo err >&2; exit 3", 0, 1000);
+	run(&r, "echo out; echo $X $0; echo err >&2; exit 3", 0, 1000);
 	ok_int(r.result.outcome, EXEC_EXITED, "ended by itself");
 	ok_int(r.result.exit_code, 3, "with its code");
 	ok_int(r.result.signal, 0, "by no signal");
-	ok_str(r.out.buf, "out\ny\n", "stdout");
+	ok_str(r.out.buf, "out\ny sh\n", "stdout");
 	ok_str(r.err.buf, "err\n", "stderr");
 	ok(r.result.duration_ns > 0 && !r.result.output_cut && !r.result.sandboxed,
 		"plain and whole");

@@ -1,53 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/ws.h"
-#include "util/proc.h"
+#include "tests/unit/git.h"
 #include "util/strbuf.h"
-#include "util/strvec.h"
 #include "workspace/files.h"
 #include <sys/stat.h>
-#include <sys/wait.h>
-
-extern char **environ;
-static char *git;
-
-/* git ARGS in the workspace's directory dir, the words of `args` separated by blanks. */
-static void
-run_git(const char *dir, const char *args)
-{
-	cleanup_close int cwd = openat(ws_fd, *dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_strvec struct strvec argv = STRVEC_INIT, env = STRVEC_INIT;
-	struct proc_spec spec = {.file = git, .cwd = cwd};
-	struct err e = ERR_INIT;
-	struct proc p;
-	int status;
-
-	if (cwd < 0)
-		bug("no directory %s", dir);
-	for (char **v = environ; *v; v++)
-		if (strncmp(*v, "GIT_", 4) != 0)
-			strvec_push(&env, *v);
-	strvec_setenv(&env, "HOME", "/nonexistent");
-	strvec_setenv(&env, "GIT_CONFIG_NOSYSTEM", "1");
-	strvec_push(&argv, "git");
-	for (const char *a = "-c user.name=t -c user.email=t@example.invalid "; *a;) {
-		size_t n = strcspn(a, " ");
-
-		strvec_push_take(&argv, xmemdupz(a, n));
-		a += n + 1;
-	}
-	while (*args) {
-		size_t n = strcspn(args, " ");
-
-		strvec_push_take(&argv, xmemdupz(args, n));
-		args += n;
-		args += *args == ' ';
-	}
-	spec.argv = strvec_argv(&argv);
-	spec.env = strvec_argv(&env);
-	if (proc_start(&spec, &p, &e) || waitpid(p.pid, &status, 0) != p.pid || status)
-		bug("git failed: %s", e.text);
-	close(p.pidfd);
-}
 
 static void
 check_at(const char *root, const char *want, const char *name)
@@ -222,10 +177,9 @@ test_no_git(void)
 int
 main(void)
 {
-	git = proc_find("git", getenv("PATH"));
 	umask(022);
 	test_no_git();
-	if (git) {
+	if (git_begin()) {
 		test_work_tree();
 		test_steering();
 		test_foreign_owner();
@@ -235,6 +189,6 @@ main(void)
 	} else {
 		skip("git's listing", "there is no git");
 	}
-	free(git);
+	git_end();
 	return tap_done();
 }

@@ -128,7 +128,7 @@ test_missing(void)
 		", 'dependsOn': ['nowhere-near']}, 'build': {" RUN "}, 'f': {" RUN
 		", 'dependsOn': ['mid#x']}}}");
 	load();
-	refused("top", "a", "p/top/vx.config.json:1:97: tasks.a.dependsOn[0]: \"buidl\": top has");
+	refused("top", "a", "p/top/vx.config.json:1:87: task top#a: dependsOn \"buidl\"");
 	refused("top", "a",
 		"task top#a: dependsOn \"buidl\": top has no task \"buidl\"; did you mean "
 		"\"build\"?");

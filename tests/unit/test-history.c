@@ -114,7 +114,7 @@ static void
 test_content(void)
 {
 	static const struct history_denial denials[] = {
-		{"read", "../x", "finding", "sh", "allow.read: ['../x']", 7},
+		{"read", "../x", "finding", "sh", "allow.read: [\"../x\"]", 7},
 		{"write", "y", "finding", NULL, NULL, 0}};
 	struct history_task t[] = {{.task = "a",
 					   .status = "failed",

@@ -313,6 +313,55 @@ test_stamps(void)
 	ws_end();
 }
 
+/* Which names of the last stamp are known, whatever its key and whatever they hold by now. */
+static void
+test_stamped_names(void)
+{
+	static const char *const names[] = {
+		"p/dist", "p/dist/a", "p/dist/deep/b", "p/dist/new", "p/src/s"};
+	static const bool want[] = {true, true, true, false, false};
+	bool got[array_len(names)] = {false};
+	struct err e = ERR_INIT;
+
+	ws_begin();
+	open_index(NULL);
+	ok(!index_stamped(ix, "p#build", names, array_len(names), got, &e) && !got[0] && !got[1],
+		"no stamp, no names");
+	fresh();
+	ws_write("p/dist/a", "another content");
+	ws_write("p/dist/new", "");
+	ok(!index_stamped(ix, "p#build", names, array_len(names), got, &e), "the names of a stamp");
+	ok_mem(got, want, sizeof(want), "are its outputs");
+	memset(got, 0, sizeof(got));
+	ok(!index_stamped(ix, "p#other", names, array_len(names), got, &e) && !got[1],
+		"another task's are its own");
+	close_index();
+	if (index_open(NULL, ws_path, &ix, NULL, &e))
+		bug("%s", e.text);
+	ok(!index_stamped(ix, "p#build", names, array_len(names), got, &e) && got[1],
+		"they are there without the rest of the cache");
+	close_index();
+	ws_end();
+
+	/* Watched directories are no outputs. */
+	set = GLOBS(&arena, "p", "gen/**/*.js");
+	ws_begin();
+	open_index(NULL);
+	ws_write("p/gen/x/y.js", "");
+	stamp(8);
+	{
+		static const char *const watched[] = {"p/gen", "p/gen/x", "p/gen/x/y.js"};
+		bool is[array_len(watched)] = {false};
+
+		ok(!index_stamped(ix, "p#build", watched, array_len(watched), is, &e) && !is[0] &&
+				!is[1] && is[2],
+			"what was only watched was no output");
+	}
+	close_index();
+	ws_end();
+	set = GLOBS(&arena, "p", "dist/**");
+}
+
 int
 main(void)
 {
@@ -322,6 +371,7 @@ main(void)
 	test_damaged();
 	test_versions();
 	test_stamps();
+	test_stamped_names();
 	arena_release(&arena);
 	return tap_done();
 }

@@ -131,7 +131,9 @@ main(void)
 	sorts_to("a: b c b: d c: d d:", "dbca", "3110");
 	sorts_to("a: z z: m: z", "zam", "200");
 	sorts_to("a: b b: c c: d d:", "dcba", "3210");
-	cycle_is("a: a", "//#a -> //#a");
+	cycle_is("a: a", "circle: //#a -> //#a");
+	cycle_is("a: a", "vx.config.json:1:61: tasks depend");
+	cycle_is("a: b c b: c: a", "vx.config.json:1:66: tasks depend");
 	cycle_is("a: b b: c c: a", "//#a -> //#b -> //#c -> //#a");
 	cycle_is("a: c b: c c: d d: e b e:", "circle: //#b -> //#c -> //#d -> //#b");
 	cycle_is("a: b b: c c: b", "circle: //#b -> //#c -> //#b");

@@ -325,9 +325,93 @@ test_links(void)
 	ok_err(&e2, "'far/**' leads through a link to /tmp/x", "too");
 	app_task.sandbox = sandbox(NULL, LIST("stays/*.o"), NULL);
 	e = (struct err)ERR_INIT;
+	ok(!build(NULL, &e),
+		"nor does one lead through a link that stays: a task may have made it");
+	ok_err(&e, "'stays/*.o' leads through a link", "the link is named");
+	app_task.sandbox = sandbox(NULL, LIST("stays"), NULL);
+	e = (struct err)ERR_INIT;
 	p = build(NULL, &e);
-	ok(p && writes(p, "packages/app/stays/a.o") && writes(p, "packages/app/real/out/a.o"),
-		"one that stays holds for both paths (%s)", e.text);
+	ok(p && writes(p, "packages/app/stays") && !writes(p, "packages/app/real/out/a.o"),
+		"a literal grant of a link is a grant of the link (%s)", e.text);
+	policy_free(p);
+}
+
+static void
+grant_is(const struct policy *p, bool write, const char *path, const char *want)
+{
+	cleanup_free char *text = policy_grant_text(p, write, path);
+
+	ok_str(text, want, path);
+}
+
+static void
+check_inputs_text(const struct policy *p)
+{
+	struct strvec v = STRVEC_INIT;
+	char *text;
+
+	strvec_push(&v, "packages/app/nested/n.ts");
+	strvec_push(&v, "packages/app/README");
+	strvec_push(&v, "tsconfig.json");
+	strvec_push(&v, "packages/app/.env");
+	text = policy_inputs_text(p, &v);
+	ok_str(text,
+		"cache.inputs.files: [\"README\", \".env\"], cache.inputs.workspaceFiles: "
+		"[\"packages/app/nested/n.ts\", \"tsconfig.json\"]",
+		"what to key, each where it belongs");
+	free(text);
+	strvec_release(&v);
+}
+
+/* What a finding says to write: JSON, in the spelling of the project's config. */
+static void
+test_grant_text(void)
+{
+	struct err e = ERR_INIT;
+	struct policy *p;
+
+	app_task.cache = NULL;
+	app_task.sandbox = sandbox(LIST("src"), NULL, NULL);
+	p = build(NULL, &e);
+	grant_is(p, false, "packages/app/README", "allow.read: [\"README\"]");
+	grant_is(p, false, "packages/util/u[1].ts", "allow.read: [\"../util/u\\\\[1\\\\].ts\"]");
+	grant_is(p, false, "packages/app/a\"b\n", "allow.read: [\"a\\\"b\\u000a\"]");
+	grant_is(p, true, "packages/app", "allow.write: [\".\"]");
+	grant_is(p, true, "packages/app/~x", "allow.write: [\"./~x\"]");
+	policy_free(p);
+
+	app_task.cache = &app_cache;
+	p = build(NULL, &e);
+	grant_is(p, false, "packages/app/README",
+		"allow.read: [\"README\"], and cache.inputs.files: [\"README\"]");
+	grant_is(p, false, "packages/app", "allow.read: [\".\"], and cache.inputs.files: [\"**\"]");
+	grant_is(p, false, "packages/util/u.ts",
+		"allow.read: [\"../util/u.ts\"], and cache.inputs.workspaceFiles: "
+		"[\"packages/util/u.ts\"]");
+	grant_is(p, false, "packages/app/nested/n.ts",
+		"allow.read: [\"nested/n.ts\"], and cache.inputs.workspaceFiles: "
+		"[\"packages/app/nested/n.ts\"]");
+	grant_is(p, false, "packages/app/src/a.ts", "allow.read: [\"src/a.ts\"]");
+	grant_is(p, false, "tsconfig.base.json", "allow.read: [\"../../tsconfig.base.json\"]");
+	grant_is(p, false, "packages/app/package.json", "allow.read: [\"package.json\"]");
+	grant_is(p, false, "packages/lib/dist/l.js", "allow.read: [\"../lib/dist/l.js\"]");
+	grant_is(p, true, "packages/app/gen", "allow.write: [\"gen\"]");
+	check_inputs_text(p);
+	policy_free(p);
+
+	app_task.sandbox = NULL;
+	p = build(NULL, &e);
+	grant_is(p, false, "packages/app/README", "cache.inputs.files: [\"README\"]");
+	grant_is(p, false, "packages/util/u.ts",
+		"cache.inputs.workspaceFiles: [\"packages/util/u.ts\"]");
+	grant_is(p, true, "packages/app/gen", "cache.outputs.files: [\"gen\"]");
+	grant_is(p, true, "packages/util/gen", "exec.sandbox with allow.write: [\"../util/gen\"]");
+	policy_free(p);
+
+	app_task.cache = NULL;
+	p = build(NULL, &e);
+	grant_is(
+		p, false, "packages/util/u.ts", "exec.sandbox with allow.read: [\"../util/u.ts\"]");
 	policy_free(p);
 }
 
@@ -336,7 +420,6 @@ test_keyed_links(void)
 {
 	struct err e = ERR_INIT;
 	struct policy *p;
-	char *text;
 
 	app_task.cache = &app_cache;
 	app_task.sandbox = sandbox(LIST("src"), LIST("dist"), NULL);
@@ -348,12 +431,6 @@ test_keyed_links(void)
 	ok(policy_read_is_finding(p, "packages/app/README") &&
 			!policy_read_is_finding(p, "packages/other/x"),
 		"as in the project; elsewhere it is the wall");
-	text = policy_grant_text(p, false, "packages/util/u[1].ts");
-	ok_str(text, "allow.read: ['../util/u\\[1\\].ts']", "a grant as the config spells it");
-	free(text);
-	text = policy_grant_text(p, true, "packages/app");
-	ok_str(text, "allow.write: ['.']", "of the project itself");
-	free(text);
 	ok(has_rule(p, SPEC_OUTPUT, false, "packages/app/dist"), "its outputs are hidden");
 	ok(policy_is_output(p, "packages/app/dist/x") &&
 			!policy_is_output(p, "packages/app/dist/tmp/x") &&
@@ -452,6 +529,7 @@ main(void)
 	test_explicit();
 	test_home();
 	test_links();
+	test_grant_text();
 	test_keyed_links();
 	test_derived();
 	test_unkeyed();

@@ -145,12 +145,16 @@ static void
 test_find(void)
 {
 	cleanup_free char *sh = proc_find("sh", "/nowhere:/bin:/usr/bin");
+	cleanup_free char *outside = proc_find_outside("sh", "bin::/bin:/usr/bin", "/nowhere");
+	cleanup_free char *inside = proc_find_outside("sh", "/bin:/usr/bin", "/usr");
 	cleanup_free char *none = proc_find("no-such-program", "/bin");
 	cleanup_free char *dir = proc_find("share", "/usr");
 	cleanup_free char *path = proc_find("/bin/sh", "");
 	cleanup_free char *plain = proc_find("passwd", "/etc");
 
 	ok_str(sh, "/bin/sh", "the first on the path");
+	ok(outside && *outside == '/', "relative entries do not count for vx's own programs");
+	ok(!inside, "nor do those in the workspace, by whatever link");
 	ok(!none, "not found");
 	ok(!dir, "a directory is no program");
 	ok(!plain, "a file without an x bit is none");

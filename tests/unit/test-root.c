@@ -94,6 +94,11 @@ test_precedence(void)
 	refused("bad", "vx.workspace.ts", ERR_CONFIG);
 	ws_write("broken/package.json", "{");
 	refused("broken", "broken/package.json", ERR_CONFIG);
+	ws_write("below/vx.workspace.json", "{'projects': ['../*']}");
+	refused("below",
+		"/below: vx.workspace.json:1:15: projects[0]: '../*': leaves the workspace's root, "
+		"the directory of vx.workspace.json: move that file up",
+		ERR_CONFIG);
 }
 
 static bool
@@ -161,8 +166,10 @@ test_globs(void)
 	glob_refused("!(a)", "\"*\" and \"!a\"");
 	glob_refused("@(apps|libs)/*", "\"{apps,libs}/*\"");
 	glob_refused("packages/lib-+(a)", "extglob");
-	glob_refused("../x", "(/x) is outside the workspace root /w");
+	glob_refused("../x", "(/x) is outside the workspace root /w: move package.json up to a "
+			     "directory that holds all members, or leave the entry out");
 	glob_refused("/x/y", "(/x/y) is outside");
+	glob_refused("/w/p/*", "\"/w/p/*\": write it from the workspace root: \"p/*\"");
 	glob_refused("a/../b", "\"..\"");
 }
 

@@ -243,6 +243,28 @@ test_silent(void)
 	done(&s, rs);
 }
 
+/* outputs.h says of the same patterns what an output is. */
+static void
+test_output_in_node_modules(void)
+{
+	struct spec s;
+	struct ruleset *rs = RULES(&s, "read ", "output-glob **/dist/**", "output-glob **/*.o",
+		"output-glob node_modules/.vite/**");
+
+	FILE_IS("a/dist/x", QUIET);
+	FILE_IS("a/x.o", QUIET);
+	DIR_IS("node_modules", TRAVERSE); /* .vite */
+	DIR_IS("node_modules/lib", PASS);
+	FILE_IS("node_modules/lib/dist/x", PASS);
+	FILE_IS("a/node_modules/lib/dist/x.o", PASS);
+	DIR_IS("a/node_modules/dist", PASS);
+	DIR_IS("node_modules/.vite", QUIET);
+	FILE_IS("node_modules/.vite/x", QUIET);
+	DIR_IS("a/dist", QUIET);
+	FILE_IS("a/dist/node_modules/x", QUIET); /* hidden with all of dist */
+	done(&s, rs);
+}
+
 #define MAY_WRITE(path) ok(ruleset_may_write(rs, path), "%s may be written", path)
 #define NO_WRITE(path) ok(!ruleset_may_write(rs, path), "%s may not", path)
 
@@ -366,6 +388,31 @@ test_many(void)
 	done(&s, rs);
 }
 
+static void
+test_grants_whole(void)
+{
+	struct spec s;
+	struct ruleset *rs = RULES(&s, "write a", "write b", "deny-write b/x", "write c",
+		"deny-read-glob c/**/key", "write d", "output-glob d/*.js", "write e", "quiet e/x",
+		"write-glob f/**", "write-glob g/*", "read h", "deny-read ab", "write ab/c");
+
+	ok(ruleset_grants_whole(rs, "a"), "a directory that a rule names");
+	ok(ruleset_grants_whole(rs, "a/deep/in/it"), "what is in it");
+	ok(ruleset_grants_whole(rs, "f/deep"), "what a pattern takes with all that is in it");
+	ok(ruleset_grants_whole(rs, "ab/c"), "a grant within a deny");
+	ok(!ruleset_grants_whole(rs, "ab"), "not what is above");
+	ok(!ruleset_grants_whole(rs, "b"), "not where a name may not be written");
+	ok(ruleset_grants_whole(rs, "b/y"), "but beside that");
+	ok(!ruleset_grants_whole(rs, "c"), "nor where one may not be read");
+	ok(!ruleset_grants_whole(rs, "d"), "nor where there may be outputs");
+	ok(ruleset_grants_whole(rs, "d/sub"), "but where there are none");
+	ok(!ruleset_grants_whole(rs, "e"), "nor where something is quiet");
+	ok(!ruleset_grants_whole(rs, "g"), "nor what a pattern takes in part");
+	ok(!ruleset_grants_whole(rs, "h"), "nor what may only be read");
+	ok(!ruleset_grants_whole(rs, "z"), "nor what no rule names");
+	done(&s, rs);
+}
+
 int
 main(void)
 {
@@ -375,8 +422,10 @@ main(void)
 	test_denies();
 	test_globs();
 	test_silent();
+	test_output_in_node_modules();
 	test_writes();
 	test_names_write();
+	test_grants_whole();
 	test_add_read();
 	test_many();
 	return tap_done();

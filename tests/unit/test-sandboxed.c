@@ -355,7 +355,7 @@ test_denials(void)
 	ok_int((long long)t.r.nfindings, 1, "a denied read in the project is a finding");
 	ok_int((long long)t.r.ndenials, 3, "the others are recorded");
 	ok_str(t.r.denials[0].path, "p/secret", "findings come first");
-	ok_str(t.r.denials[0].grant, "allow.read: ['secret']", "with the grant");
+	ok_str(t.r.denials[0].grant, "allow.read: [\"secret\"]", "with the grant");
 	ok_str(t.r.denials[0].program, "cat", "and the program");
 	ok_int(t.r.denials[1].class, DENIAL_WALLED, "elsewhere it is the wall");
 	ok(t.r.commit != NULL, "granted writes are kept all the same");

@@ -160,6 +160,7 @@ run(const struct run_with *with)
 				.loop = loop,
 				.report = report,
 				.index = ix,
+				.stamps = ix,
 				.store = store,
 				.read_cache = true,
 				.write_cache = true,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "exec/moves.h"
 #include "exec/scratch.h"
 #include "tests/tap.h"
 #include "util/alloc.h"
@@ -190,6 +189,38 @@ test_squatted(void)
 	unsetenv("VX_SCRATCH_DIR");
 }
 
+/* The workspace is used by several users. */
+static void
+test_other_user(void)
+{
+	cleanup_free char *root = xasprintf("%s/shared", top);
+	cleanup_free char *theirs = path_join(root, ".vx/scratch");
+	cleanup_free char *ours = path_join(root, ".vx/scratch-0");
+	cleanup_close int rootfd = -1;
+	struct scratch_area *a;
+	struct scratch s;
+	struct err e = ERR_INIT;
+
+	if (geteuid()) {
+		skip("another user's .vx/scratch",
+			"only root can make what belongs to another user");
+		return;
+	}
+	mkdir(root, 0755);
+	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fs_mkdirs(rootfd, ".vx/scratch") || chown(theirs, 65534, 65534))
+		bug("chown");
+	ok(!scratch_area_open(root, &a, &e), "an area where .vx/scratch is another user's (%s)",
+		e.text);
+	ok_str(scratch_area_path(a), ours, "is one of our own beside it");
+	ok(!scratch_new(a, &s, &e), "a scratch in it");
+	close(s.fd); /* its owner dies */
+	free(s.path);
+	ok(!scratch_recover(root, rootfd, &e), "recovery (%s)", e.text);
+	ok_int(count(ours, "vx-"), 0, "finds it there");
+	scratch_area_close(a);
+}
+
 int
 main(void)
 {
@@ -204,6 +235,7 @@ main(void)
 	test_recovery(root);
 	test_elsewhere();
 	test_squatted();
+	test_other_user();
 	fs_remove_tree(AT_FDCWD, top);
 	return tap_done();
 }

@@ -125,8 +125,11 @@ test_refusals(void)
 	refused("in:apps/web nothing-like", "there are build, test, setup");
 	refused("in:lib test", "lib has no task \"test\"; @s/web does (\"@s/web#test\", or --all)");
 	refused("build", "the root project has no task \"build\"; @s/api, @s/web, @t/api, lib do");
-	refused("-f=lib test",
-		"none of the 1 selected projects declares a task \"test\"; @s/web does");
+	refused("-f=lib test", "the selected project lib declares no task \"test\"; @s/web does");
+	refused("-f=lib -f=@s/api test",
+		"none of the 2 selected projects declares a task \"test\"; @s/web does");
+	refused("lib#nothing-like", "; there is build");
+	refused("in:lib", "no task named; here there is: build");
 	refused("lbi#build", "there is no project \"lbi\"; did you mean \"lib#build\"?");
 	refused("web#build", "did you mean \"@s/web#build\"?");
 	refused("lib#biuld", "lib has no task \"biuld\"; did you mean \"lib#build\"?");
@@ -147,7 +150,6 @@ test_refusals(void)
 	refused("-f=tag:x build", "not in this vx yet");
 	refused("-f=[main] build", "not in this vx yet");
 	refused("-f={apps} build", "not in this vx yet");
-	refused("in:lib", "no task named; here there are: build");
 	refused("--all", "no task named; here there are: build, test, setup");
 }
 

@@ -48,6 +48,8 @@ main(void)
 	check_relative("a/bc", "a/b", "../b");
 	check_relative("a", "a", "");
 	ok(path_is_within("sub/x", "sub") && !path_is_within("subway", "sub"), "by component");
+	ok_str(path_find("aa/a/x/a", "a"), "a/x/a", "the first whole component");
+	ok(!path_find("aa/ba", "a") && path_find("a", "a") && !path_find("", "a"), "or none");
 	ok(path_is_normal("a/b") && !path_is_normal("a/../b") && !path_is_normal("/a") &&
 			!path_is_normal("a/"),
 		"normal paths");

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+#include "cache/moves.h"
 #include "cache/stage.h"
 #include "cache/store.h"
 #include "cache/tree.h"
+#include "tests/unit/crash.h"
 #include "tests/unit/globs.h"
 #include "tests/unit/ws.h"
 #include "util/fd.h"
 #include "util/strbuf.h"
 #include <limits.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 static struct arena arena;
@@ -135,7 +139,7 @@ check_tidy(const char *name)
 	struct strbuf names = STRBUF_INIT;
 	cleanup_dir DIR *d = NULL;
 	const struct dirent *en;
-	int fd = openat(ws_fd, ".vx", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(ws_fd, ".vx/scratch", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0 && (d = fdopendir(fd)))
 		while ((en = readdir(d)))
@@ -617,6 +621,300 @@ test_changed_while_saving(void)
 	end();
 }
 
+static void
+test_no_tree(void)
+{
+	struct globset set = GLOBS(&arena, "p", "dist/**", "!dist/keep", "gen/**/*.js");
+	cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+
+	begin();
+	ws_write("p/src/in", "in");
+	ws_write("p/dist/keep", "k");
+	ws_write("p/gen/a/1.ts", "t");
+	picture(&before);
+	ws_write("p/dist/a/b/c", "c");
+	ws_link("p/dist/l", "a");
+	ws_write("p/gen/a/1.js", "1");
+	ws_write("p/gen/b/c/2.js", "2");
+	ok_int(restore(&set, NULL), 1, "a result without outputs");
+	picture(&after);
+	ok(same_picture(&before, &after),
+		"removes those that are there, and directories that hold nothing else");
+	end();
+}
+
+/* Crashes. */
+
+static bool mounted; /* dist is on a mount of its own */
+
+static void
+begin_crash_case(void)
+{
+	char path[80];
+
+	begin();
+	fs_mkdirs(ws_fd, "p/dist");
+	snprintf(path, sizeof(path), "%s/p/dist", ws_path);
+	if (mounted && mount("none", path, "tmpfs", 0, "mode=755"))
+		bug("mount: %s", strerror(errno));
+}
+
+static void
+end_crash_case(void)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s/p/dist", ws_path);
+	if (mounted && umount2(path, MNT_DETACH))
+		bug("umount: %s", strerror(errno));
+	end();
+}
+
+static enum fs_visit
+remove_it(void *ctx attr_unused, const struct fs_entry *en)
+{
+	if (fs_remove_tree(en->parent, en->name))
+		bug("remove %s: %s", en->path, strerror(errno));
+	return FS_VISIT_SKIP;
+}
+
+static void
+clear_dist(void)
+{
+	set_mode("p/dist", 0755);
+	if (fs_walk(ws_fd, "p/dist", remove_it, NULL))
+		bug("clear: %s", strerror(errno));
+}
+
+static void
+fill_generation(int n)
+{
+	const char *text = n ? "new" : "old";
+
+	ws_write("p/dist/a", text);
+	ws_write("p/dist/same", "same");
+	ws_write("p/dist/open/k", text);
+	ws_write("p/dist/shut/f", text);
+	if (n) {
+		ws_write("p/dist/was-file/n", text);
+		ws_write("p/dist/was-dir", text);
+		ws_write("p/dist/was-link/n", text);
+		ws_write("p/dist/fresh/sub/q", text);
+		ws_write("p/dist/fresh/hidden", text);
+		ws_write("p/dist/shut/g", text);
+		set_mode("p/dist/fresh/hidden", 0);
+		set_mode("p/dist/fresh/sub", 0555);
+		set_mode("p/dist/fresh", 0500);
+		set_mode("p/dist/open", 0711);
+	} else {
+		ws_write("p/dist/was-file", text);
+		ws_write("p/dist/was-dir/x/y", text);
+		ws_write("p/dist/was-dir/z", text);
+		ws_link("p/dist/was-link", "same");
+		ws_write("p/dist/gone/deep/s", text);
+		ws_write("p/dist/shut/away", text);
+		set_mode("p/dist/gone/deep", 0555);
+	}
+	set_mode("p/dist/shut", 0555);
+	set_mode("p/dist", n ? 0755 : 0711);
+}
+
+/* Generation 1 - `to` is there, that of `to` is stored. */
+static struct digest
+fill_crash_case(int to)
+{
+	struct digest d;
+
+	begin_crash_case();
+	ws_write("p/src/in", "in");
+	fill_generation(to);
+	d = save(&dist);
+	clear_dist();
+	fill_generation(1 - to);
+	return d;
+}
+
+/* In a child that dies at the n-th point. True when it got to its end. */
+static bool
+crash_restore(const struct digest *d, int n)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct err e = ERR_INIT;
+		struct stage *stage = stage_new(ws_fd);
+
+		crash_at(n);
+		_exit(tree_restore(store, stage, d, ws_fd, &dist, NULL, 0, NULL, &e) == 1 ? 0 : 9);
+	}
+	return crash_finished(pid);
+}
+
+struct recovery {
+	int found; /* 1: a list was rolled forward; -1 */
+	bool keep;
+};
+
+static enum fs_visit
+recover(void *ctx, const struct fs_entry *en)
+{
+	struct recovery *rec = ctx;
+	cleanup_close int fd = openat(en->parent, en->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct err e = ERR_INIT;
+
+	rec->found = moves_roll_forward(fd, ws_fd, &e);
+	if (rec->found < 0)
+		diag("%s", e.text);
+	if (!rec->keep && fs_remove_tree(en->parent, en->name))
+		bug("remove: %s", strerror(errno));
+	return FS_VISIT_SKIP;
+}
+
+/* As the next start does. */
+static int
+roll_forward(bool keep)
+{
+	struct recovery rec = {0, keep};
+
+	if (fs_walk(ws_fd, ".vx/scratch", recover, &rec))
+		bug("walk: %s", strerror(errno));
+	return rec.found;
+}
+
+static void
+test_crashes(int to, const char *what)
+{
+	bool all = true, listed = false, finished;
+	int n = 0;
+
+	do {
+		cleanup_strbuf struct strbuf before = STRBUF_INIT, want = STRBUF_INIT;
+		cleanup_strbuf struct strbuf got = STRBUF_INIT;
+		struct digest d = fill_crash_case(to);
+		int found;
+
+		picture(&before);
+		finished = crash_restore(&d, n++);
+		found = roll_forward(false);
+		picture(&got);
+		clear_dist();
+		fill_generation(to);
+		picture(&want);
+		listed |= found == 1;
+		if (found < 0 || !same_picture(listed ? &want : &before, &got)) {
+			all = false;
+			diag("%s, point %d: %d", what, n - 1, found);
+		}
+		end_crash_case();
+	} while (!finished);
+	ok(all && listed && n > 20, "%s: killed at each of %d points, then rolled forward", what,
+		n);
+}
+
+static void
+test_crash_in_recovery(int to, const char *what)
+{
+	cleanup_strbuf struct strbuf want = STRBUF_INIT, got = STRBUF_INIT;
+	struct digest d = fill_crash_case(to);
+	int stuck = 0;
+
+	crash_restore(&d, 1); /* right after the list was written */
+	for (int n = 0; n < 50; n++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			crash_at(n);
+			_exit(roll_forward(true) < 0 ? 9 : 0);
+		}
+		stuck += !crash_finished(pid);
+	}
+	picture(&got);
+	clear_dist();
+	fill_generation(to);
+	picture(&want);
+	ok(stuck > 10 && same_picture(&want, &got), "%s: recovery killed %d times", what, stuck);
+	end_crash_case();
+}
+
+/* One rename needs no list. */
+static void
+test_crash_of_one_rename(void)
+{
+	bool all = true, finished;
+	int n = 0;
+
+	do {
+		cleanup_strbuf struct strbuf want = STRBUF_INIT, got = STRBUF_INIT;
+		struct digest d;
+		struct stat st;
+
+		begin();
+		ws_write("p/dist/a/b", "1");
+		ws_write("p/dist/c", "2");
+		picture(&want);
+		d = save(&dist);
+		remove_in("p", "dist");
+		finished = crash_restore(&d, n++);
+		all &= !roll_forward(false);
+		picture(&got);
+		if (!fstatat(ws_fd, "p/dist", &st, AT_SYMLINK_NOFOLLOW) || finished)
+			all &= same_picture(&want, &got);
+		end();
+	} while (!finished);
+	ok(all && n == 4, "a directory that was missing comes by one rename, without a list");
+}
+
+static void
+test_all_crashes(void)
+{
+	test_crashes(1, mounted ? "new over old, on another mount" : "new over old");
+	test_crashes(0, mounted ? "old over new, on another mount" : "old over new");
+	test_crash_in_recovery(1, mounted ? "new over old, on another mount" : "new over old");
+	test_crash_in_recovery(0, mounted ? "old over new, on another mount" : "old over new");
+}
+
+static bool
+write_proc(const char *path, const char *text)
+{
+	cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && !fd_write_all(fd, text, strlen(text));
+}
+
+/* Into a namespace in which we may mount. */
+static bool
+unshare_mounts(void)
+{
+	unsigned uid = geteuid(), gid = getegid();
+	cleanup_free char *uids = xasprintf("%u %u 1", uid, uid);
+	cleanup_free char *gids = xasprintf("%u %u 1", gid, gid);
+
+	return !unshare(CLONE_NEWUSER | CLONE_NEWNS) && write_proc("/proc/self/uid_map", uids) &&
+	       write_proc("/proc/self/setgroups", "deny") && write_proc("/proc/self/gid_map", gids);
+}
+
+static void
+test_mounted(void)
+{
+	cleanup_strbuf struct strbuf before = STRBUF_INIT, after = STRBUF_INIT;
+	struct digest d;
+
+	if (!unshare_mounts()) {
+		skip("outputs on another mount", "no namespaces here");
+		return;
+	}
+	mounted = true;
+	d = fill_crash_case(1);
+	restore(&dist, &d);
+	picture(&after);
+	clear_dist();
+	fill_generation(1);
+	picture(&before);
+	ok(same_picture(&before, &after), "outputs on another mount are copied");
+	end_crash_case();
+	test_all_crashes();
+}
+
 /* Random trees with odd names, saved, mutilated and restored. */
 
 static uint64_t rnd_state = 42;
@@ -746,6 +1044,10 @@ main(void)
 	test_deep();
 	test_changed_while_saving();
 	test_random();
+	test_no_tree();
+	test_all_crashes();
+	test_crash_of_one_rename();
+	test_mounted();
 	arena_release(&arena);
 	return tap_done();
 }

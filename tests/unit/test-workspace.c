@@ -116,6 +116,54 @@ test_notes(void)
 	ok_int((long long)w.nnotes, 1, "a name that is not used is said");
 	workspace_release(&w);
 	root_release(&root);
+
+	ws_write(
+		"miss/vx.workspace.json", "{'projects': ['p/*', '{q,r}/*', 'lib', '!p/x', 's/*']}");
+	ws_write("miss/p/a/vx.config.json", "{}");
+	ws_write("miss/r/b/vx.config.json", "{}");
+	ws_write("miss/lib/readme", "");
+	ws_link("miss/s/l", "../r/b");
+	if (load("miss", &root, &w, &e) < 0)
+		bug("%s", e.text);
+	ok_int((long long)w.nnotes, 1, "a pattern without a project is said, others are not");
+	ok_str(w.nnotes ? w.notes[0] : "",
+		"vx.workspace.json: projects: \"lib\" matches no directory with a vx.config.json "
+		"or "
+		"package.json",
+		"by name");
+	workspace_release(&w);
+	root_release(&root);
+
+	ws_write("rooted/package.json", "{'workspaces': ['p/*']}");
+	if (load("rooted", &root, &w, &e) < 0)
+		bug("%s", e.text);
+	ok_int((long long)w.nnotes, 1, "so it is where the root is a project");
+	workspace_release(&w);
+	root_release(&root);
+	ws_write("rooted/vx.workspace.json", "{'projects': ['p/*']}");
+	refused("rooted", "vx.workspace.json: projects: \"p/*\" matches no directory");
+}
+
+static void
+test_no_project(void)
+{
+	ws_write("empty/vx.workspace.json", "{'projects': ['q/*']}");
+	refused("empty", "vx.workspace.json: projects: \"q/*\" matches no directory with a "
+			 "vx.config.json or "
+			 "package.json");
+	ws_write("empty/vx.workspace.json", "{'projects': ['q/*', '!q/x', 'lib/**']}");
+	ws_write("empty/q/x/vx.config.json", "{}");
+	refused("empty",
+		"projects: \"q/*\" and \"lib/**\" match no directory with a vx.config.json");
+	ws_write("empty/vx.workspace.json", "{'projects': []}");
+	refused("empty", "vx.workspace.json: projects: the list is empty, and there is no "
+			 "vx.config.json or package.json beside it");
+	ws_write("empty/vx.workspace.json", "{}");
+	refused("empty",
+		"holds neither a vx.config.json nor a package.json, and no file there names "
+		"projects: write \"projects\": [\"packages/*\"] in its vx.workspace.json");
+	ws_write("pnpm/pnpm-workspace.yaml", "packages: [x/*]\n");
+	refused("pnpm", "pnpm-workspace.yaml: packages: \"x/*\" matches no directory");
 }
 
 static void
@@ -139,6 +187,8 @@ test_refusals(void)
 	ws_write("elsewhere/package.json", "{}");
 	ws_link("out/p/a", "../../elsewhere");
 	refused("out", "elsewhere) is outside the workspace root");
+	refused("out",
+		"/out: move package.json up to a directory that holds both, or remove the link");
 	ws_remove("elsewhere/package.json");
 	{
 		struct err e = ERR_INIT;
@@ -165,7 +215,7 @@ test_refusals(void)
 		"mean \"react\"?");
 	ws_write("bad/p/a/vx.config.json", "{'dependencies': [\n 'react',\n 'zzzzz']}");
 	refused("bad", "p/a/vx.config.json:3:2: dependencies[1]: there is no project \"zzzzz\"");
-	refused("bad", "; there are //, a, react");
+	refused("bad", "; there are //, react");
 	ws_write("bad/p/a/vx.config.json", "{'dependencies': ['react', 'a']}");
 	refused("bad", "p/a/vx.config.json:1:28: dependencies[1]: \"a\" is this project itself: "
 		       "leave it out");
@@ -256,6 +306,7 @@ main(void)
 	ws_begin();
 	test_members();
 	test_notes();
+	test_no_project();
 	test_refusals();
 	test_edges();
 	ws_end();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "exec/place.h"
-#include "exec/moves.h"
+#include "cache/place.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/fd.h"
 #include "util/fs.h"
+#include "util/log.h"
 #include "util/path.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -149,17 +149,18 @@ date_visit(void *ctx, const struct fs_entry *entry)
 }
 
 static int
-copy_tree(int from, int to, const char *name, const char *copy, const struct stat *st)
+copy_tree(int from, const char *from_name, int to, const char *copy, const struct stat *st)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, st->st_mtim};
 	cleanup_close int fd = -1;
 
-	if (copy_one(from, name, to, copy, st))
+	if (copy_one(from, from_name, to, copy, st))
 		return -1;
 	if (!S_ISDIR(st->st_mode))
 		return 0;
 	fd = openat(to, copy, OPEN_DIR);
-	if (fd < 0 || fs_walk(from, name, copy_visit, &fd) || fs_walk(from, name, date_visit, &fd))
+	if (fd < 0 || fs_walk(from, from_name, copy_visit, &fd) ||
+		fs_walk(from, from_name, date_visit, &fd))
 		return -1;
 	return futimens(fd, times);
 }
@@ -169,7 +170,7 @@ copy_tree(int from, int to, const char *name, const char *copy, const struct sta
  * the half copy.
  */
 static int
-place_by_copy(int from, int to, const char *name, const struct stat *st)
+place_by_copy(int from, const char *from_name, int to, const char *name, const struct stat *st)
 {
 	char copy[48];
 
@@ -177,8 +178,8 @@ place_by_copy(int from, int to, const char *name, const struct stat *st)
 		(unsigned long long)st->st_ino);
 	if (fs_remove_tree(to, copy))
 		return -1;
-	if (!copy_tree(from, to, name, copy, st)) {
-		moves_announce("copied");
+	if (!copy_tree(from, from_name, to, copy, st)) {
+		log_debug("phase", "copied");
 		if (!place_as(to, copy, to, name, true))
 			return fs_remove_tree(to, copy);
 	}
@@ -189,12 +190,12 @@ place_by_copy(int from, int to, const char *name, const struct stat *st)
 }
 
 int
-place(int from, int to, const char *name, const struct stat *st)
+place(int from, const char *from_name, int to, const char *name, const struct stat *st)
 {
-	if (!place_as(from, name, to, name, true))
+	if (!place_as(from, from_name, to, name, true))
 		return 0;
-	if (errno != EXDEV || place_by_copy(from, to, name, st))
+	if (errno != EXDEV || place_by_copy(from, from_name, to, name, st))
 		return -1;
 	/* Gone as after a rename: the list's later moves may shut what this one would go into. */
-	return fs_remove_tree(from, name);
+	return fs_remove_tree(from, from_name);
 }

@@ -5,14 +5,14 @@
  * system, by a copy beside the target and a rename. A directory never takes the place of a
  * directory: it moves into it. Links are moved as links.
  */
-#ifndef EXEC_PLACE_H
-#define EXEC_PLACE_H
+#ifndef CACHE_PLACE_H
+#define CACHE_PLACE_H
 
 #include "util/base.h"
 #include <sys/stat.h>
 
-/* from/name (st is its lstat) to to/name. errno on -1; EISDIR: a directory is in the way of
+/* from/from_name (st is its lstat) to to/name. errno on -1; EISDIR: a directory is in the way of
  * something that is none. Done again after a crash at any point it ends the same. */
-int place(int from, int to, const char *name, const struct stat *st);
+int place(int from, const char *from_name, int to, const char *name, const struct stat *st);
 
 #endif

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a name is to the task, from the spec's rules alone: pure code, no file system, fuzzed
- * (tests/fuzz/fuzz-verdict.c). layer.c and wall.c ask it and bring what the host has.
+ * What the rules of a spec say of a name: the one place where their meaning (proto/spec.h) is code.
+ * The helper asks what the task may see; the core asks afterwards what it could see and what it was
+ * granted to write. Pure code: no file system, fuzzed against a slow reference
+ * (tests/fuzz/fuzz-verdict.c).
  *
  * Rules stand in a tree of the literal paths that they name or start with, so that a question looks
  * at the rules on the way to its path and at no others: a derived policy grants each of thousands
  * of files by a rule of its own.
  */
-#ifndef SANDBOX_VERDICT_H
-#define SANDBOX_VERDICT_H
+#ifndef PROTO_RULESET_H
+#define PROTO_RULESET_H
 
 #include "proto/spec.h"
 
 struct err;
 struct ruleset;
 
-/* Compiles the rules inside the workspace (those with relative paths). Borrowed spec must outlive.
- */
-int ruleset_new(const struct spec *s, struct ruleset **ret, struct err *e);
+/* Compiles the rules inside the workspace (those with relative paths). `cwd`: the directory where
+ * the command starts, which is there for it whatever the rules say; NULL for none. The paths are
+ * borrowed. */
+int ruleset_new(
+	const struct spec_rule *v, size_t n, const char *cwd, struct ruleset **ret, struct err *e);
 void ruleset_free(struct ruleset *rs);
-/* The spec's workspace: absolute. */
-const char *ruleset_workspace(const struct ruleset *rs);
 
 /* Adds a literal READ rule while running: the target of a granted link. Does nothing where a deny
  * rule selects the path: a link in the workspace's content cannot lift what the policy denies. */
 void ruleset_add_read(struct ruleset *rs, const char *path);
+
+/* What is seen. */
 
 enum verdict {
 	VERDICT_PASS,     /* granted, and so is everything below: the layer is never asked again */
@@ -53,13 +57,27 @@ enum verdict ruleset_verdict(const struct ruleset *rs, const char *path, enum ho
 /* Whether the path itself is granted for reading, by the most specific rule. OUTPUT and QUIET do
  * not count here. */
 bool ruleset_may_read(const struct ruleset *rs, const char *path);
-/* Whether some WRITE rule selects the path, or could select one below it. */
-bool ruleset_is_written(const struct ruleset *rs, const char *path);
 /* Whether the grant that decides names the path itself (literally, or by a pattern) rather than a
  * directory above: then a link there was granted on purpose, and its target with it. */
 bool ruleset_names(const struct ruleset *rs, const char *path);
-/* Whether names below dir can have other answers than each other (so a directory cannot pass whole,
- * nor be hidden whole). */
-bool ruleset_is_mixed_below(const struct ruleset *rs, const char *dir);
+/* Whether a QUIET rule selects the path. */
+bool ruleset_is_quiet(const struct ruleset *rs, const char *path);
+
+/* What is written. */
+
+/* Whether some WRITE rule selects the path, or could select one below it, denied or not: what the
+ * task may try to write there is judged only later. */
+bool ruleset_is_written(const struct ruleset *rs, const char *path);
+/* Whether what was written to the path itself is granted, by the most specific rule. Nothing is where
+ * it is quiet. */
+bool ruleset_may_write(const struct ruleset *rs, const char *path);
+/* Whether some name strictly below dir could be: then dir is on the way to it. */
+bool ruleset_may_write_below(const struct ruleset *rs, const char *dir);
+/* Whether the directory, and whatever may be in it, is granted for reading and for writing, and none
+ * of it is an output or quiet. */
+bool ruleset_grants_whole(const struct ruleset *rs, const char *dir);
+/* For a path that is `name` or lies in it: whether a literal WRITE rule names `name` itself or
+ * something inside it, and covers the path or names something below it. Denies do not count. */
+bool ruleset_names_write(const struct ruleset *rs, const char *name, const char *path);
 
 #endif

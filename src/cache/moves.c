@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "exec/moves.h"
-#include "exec/place.h"
-#include "exec/scratch.h"
+#include "cache/moves.h"
+#include "cache/place.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/fs.h"
+#include "util/log.h"
 #include "util/num.h"
 #include "util/path.h"
 #include "util/strbuf.h"
@@ -14,8 +14,7 @@
 #include <limits.h>
 
 static const char LIST[] = "moves";
-static const char LIST_NEW[] = "moves.new";
-static const char END_MARK[] = "done";
+static const char LIST_OFF[] = "moves.off";
 static const char OLD[] = "old";
 static const char FIRST_LINE[] = "vx-moves 1\n";
 static const char LAST_LINE[] = "end\n";
@@ -26,25 +25,11 @@ enum {
 static const char *const words[] = {
 	[MOVE_OPEN] = "open",
 	[MOVE_PLACE] = "place",
+	[MOVE_BRING] = "bring",
 	[MOVE_REMOVE] = "remove",
 	[MOVE_RMDIR] = "rmdir",
 	[MOVE_MODE] = "mode",
 };
-
-static void (*announce)(const char *point);
-
-void
-moves_set_announce(void (*fn)(const char *point))
-{
-	announce = fn;
-}
-
-void
-moves_announce(const char *point)
-{
-	if (announce)
-		announce(point);
-}
 
 struct move *
 moves_add(struct moves *m, enum move_kind kind, const char *path)
@@ -100,12 +85,60 @@ moves_release(struct moves *m)
 	*m = (struct moves){0};
 }
 
+static int
+outer_first(const void *a, const void *b)
+{
+	return strcmp(((const struct move *)a)->path, ((const struct move *)b)->path);
+}
+
+static int
+inner_first(const void *a, const void *b)
+{
+	return outer_first(b, a);
+}
+
+static void
+sort_once_each(struct moves *m, int (*cmp)(const void *a, const void *b))
+{
+	size_t n = 0;
+
+	if (m->n)
+		qsort(m->v, m->n, sizeof(*m->v), cmp);
+	for (size_t i = 0; i < m->n; i++) {
+		if (n && !strcmp(m->v[i].path, m->v[n - 1].path))
+			free(m->v[i].path);
+		else
+			m->v[n++] = m->v[i];
+	}
+	m->n = n;
+}
+
+void
+moves_sort_outer_first(struct moves *m)
+{
+	sort_once_each(m, outer_first);
+}
+
+void
+moves_sort_inner_first(struct moves *m)
+{
+	sort_once_each(m, inner_first);
+}
+
+static bool
+has_ino(enum move_kind kind)
+{
+	return kind == MOVE_PLACE || kind == MOVE_BRING || kind == MOVE_REMOVE;
+}
+
 static void
 encode(const struct move *mv, struct strbuf *out)
 {
 	strbuf_addf(out, "%s ", words[mv->kind]);
-	if (mv->kind == MOVE_REMOVE || mv->kind == MOVE_PLACE)
+	if (has_ino(mv->kind))
 		strbuf_addf(out, "%llu ", (unsigned long long)mv->ino);
+	if (mv->kind == MOVE_BRING)
+		strbuf_addf(out, "%llu ", (unsigned long long)mv->number);
 	if (mv->kind == MOVE_REMOVE)
 		strbuf_addf(out, "%llu ", (unsigned long long)mv->born);
 	if (mv->kind == MOVE_MODE)
@@ -123,16 +156,16 @@ moves_write(const struct moves *m, int scratchfd, struct err *e)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	cleanup_close int fd =
-		openat(scratchfd, LIST_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		openat(scratchfd, LIST_OFF, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	strbuf_adds(&text, FIRST_LINE);
 	for (size_t i = 0; i < m->n; i++)
 		encode(&m->v[i], &text);
 	strbuf_adds(&text, LAST_LINE);
-	if (fd < 0 || fd_write_all(fd, text.buf, text.len) || fsync(fd) ||
-		renameat(scratchfd, LIST_NEW, scratchfd, LIST))
+	if (fd < 0 || fd_write_all(fd, text.buf, text.len) || fdatasync(fd) ||
+		renameat(scratchfd, LIST_OFF, scratchfd, LIST))
 		return err_set(e, ERR_IO, errno, "writing the list of moves into the scratch");
-	moves_announce("list");
+	log_debug("phase", "moves listed");
 	return 0;
 }
 
@@ -157,9 +190,9 @@ take_mode(char **p, uint32_t *ret, struct err *e)
 	char *s = *p;
 	uint32_t mode = 0;
 
-	for (; *s >= '0' && *s <= '7' && mode <= 0777; s++)
+	for (; *s >= '0' && *s <= '7' && mode <= 07777; s++)
 		mode = mode << 3 | (uint32_t)(*s - '0');
-	if (*s != ' ' || mode > 0777)
+	if (*s != ' ' || mode > 07777)
 		return err_set(e, ERR_IO, 0, "a mode is due");
 	*p = s + 1;
 	*ret = mode;
@@ -195,7 +228,9 @@ decode_line(char *line, struct moves *ret, struct err *e)
 	if (kind == array_len(words))
 		return err_set(e, ERR_IO, 0, "unknown word");
 	mv.kind = (enum move_kind)kind;
-	if ((mv.kind == MOVE_REMOVE || mv.kind == MOVE_PLACE) && take_number(&p, &mv.ino, e))
+	if (has_ino(mv.kind) && take_number(&p, &mv.ino, e))
+		return -1;
+	if (mv.kind == MOVE_BRING && take_number(&p, &mv.number, e))
 		return -1;
 	if (mv.kind == MOVE_REMOVE && take_number(&p, &mv.born, e))
 		return -1;
@@ -238,8 +273,6 @@ moves_read(int scratchfd, struct moves *ret, struct err *e)
 	struct moves m = {0};
 	struct stat st;
 
-	if (!fstatat(scratchfd, END_MARK, &st, AT_SYMLINK_NOFOLLOW))
-		return 0;
 	if (fstatat(scratchfd, LIST, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : err_set(e, ERR_IO, errno, "the list of moves");
 	if (fd_read_file(scratchfd, LIST, LIST_MAX, &text, e))
@@ -255,11 +288,9 @@ moves_read(int scratchfd, struct moves *ret, struct err *e)
 int
 moves_mark_end(int scratchfd, struct err *e)
 {
-	cleanup_close int fd = openat(scratchfd, END_MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd < 0)
+	if (renameat(scratchfd, LIST, scratchfd, LIST_OFF))
 		return err_set(e, ERR_IO, errno, "marking the end of the moves");
-	moves_announce("marked");
+	log_debug("phase", "moves marked");
 	return 0;
 }
 
@@ -292,25 +323,53 @@ parent_of(struct parent *p, int dirfd, const char *path)
 	return p->fd;
 }
 
+/* There is nothing at a path: also when a directory above it is a link by now, as what takes the place
+ * of a directory can be one. */
+static bool
+is_gone(int num)
+{
+	return num == ENOENT || num == ENOTDIR || num == ELOOP;
+}
+
 struct runner {
-	int upperfd, oldfd, rootfd;
+	int scratchfd, upperfd, rootfd;
+	int oldfd; /* -1: not needed yet */
 	struct parent from, to;
 };
 
 static int
-run_place(struct runner *r, const struct move *mv)
+run_place(struct runner *r, const struct move *mv, int from, const char *from_name)
 {
-	const char *base = path_base(mv->path);
 	struct stat st;
-	int from = parent_of(&r->from, r->upperfd, mv->path), to;
+	int to;
 
 	/* Not there, or the one that was replaced: this was done before. */
-	if (from < 0 || fstatat(from, base, &st, AT_SYMLINK_NOFOLLOW))
+	if (from < 0 || fstatat(from, from_name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
 	if (st.st_ino != mv->ino)
 		return 0;
 	to = parent_of(&r->to, r->rootfd, mv->path);
-	return to < 0 ? -1 : place(from, to, base, &st);
+	return to < 0 ? -1 : place(from, from_name, to, path_base(mv->path), &st);
+}
+
+static int
+run_bring(struct runner *r, const struct move *mv)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "%llu", (unsigned long long)mv->number);
+	return run_place(r, mv, r->upperfd, name);
+}
+
+static int
+open_old(struct runner *r)
+{
+	if (r->oldfd >= 0)
+		return 0;
+	if (mkdirat(r->scratchfd, OLD, 0700) && errno != EEXIST)
+		return -1;
+	r->oldfd = openat(r->scratchfd, OLD, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return r->oldfd < 0 ? -1 : 0;
 }
 
 static int
@@ -322,11 +381,11 @@ run_remove(struct runner *r, const struct move *mv)
 	struct statx sx;
 
 	if (to < 0 || statx(to, base, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &sx))
-		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+		return is_gone(errno) ? 0 : -1;
 	if (sx.stx_ino != mv->ino || born_ns(&sx) != mv->born || S_ISDIR(sx.stx_mode))
 		return 0; /* somebody else's by now */
 	snprintf(aside, sizeof(aside), "%llu", (unsigned long long)mv->ino);
-	if (!renameat2(to, base, r->oldfd, aside, RENAME_NOREPLACE))
+	if (!open_old(r) && !renameat2(to, base, r->oldfd, aside, RENAME_NOREPLACE))
 		return 0;
 	return unlinkat(to, base, 0) && errno != ENOENT ? -1 : 0;
 }
@@ -338,16 +397,8 @@ run_rmdir(struct runner *r, const struct move *mv)
 
 	if (to >= 0 && !unlinkat(to, path_base(mv->path), AT_REMOVEDIR))
 		return 0;
-	switch (errno) {
-	case ENOENT:
-	case ENOTDIR:
-	case ENOTEMPTY:
-	case EEXIST:
-	case EBUSY: /* a mount point */
-		return 0;
-	default:
-		return -1;
-	}
+	/* EBUSY: a mount point */
+	return is_gone(errno) || errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY ? 0 : -1;
 }
 
 static int
@@ -357,8 +408,9 @@ run_open(struct runner *r, const struct move *mv)
 	int to = parent_of(&r->to, r->rootfd, mv->path);
 	struct stat st;
 
+	/* Gone: what should go into it says so, and what should go out of it has. */
 	if (to < 0 || fstatat(to, base, &st, AT_SYMLINK_NOFOLLOW))
-		return -1;
+		return is_gone(errno) ? 0 : -1;
 	if (!S_ISDIR(st.st_mode) || (st.st_mode & S_IRWXU) == S_IRWXU)
 		return 0;
 	return fchmodat(to, base, (st.st_mode & 07777) | S_IRWXU, AT_SYMLINK_NOFOLLOW);
@@ -384,7 +436,10 @@ run_one(struct runner *r, const struct move *mv)
 	case MOVE_OPEN:
 		return run_open(r, mv);
 	case MOVE_PLACE:
-		return run_place(r, mv);
+		return run_place(
+			r, mv, parent_of(&r->from, r->upperfd, mv->path), path_base(mv->path));
+	case MOVE_BRING:
+		return run_bring(r, mv);
 	case MOVE_REMOVE:
 		return run_remove(r, mv);
 	case MOVE_RMDIR:
@@ -417,25 +472,22 @@ explain(const struct move *mv, struct err *e)
 int
 moves_run(const struct moves *m, int scratchfd, int rootfd, struct err *e)
 {
-	struct runner r = {-1, -1, rootfd, {-1, NULL}, {-1, NULL}};
+	struct runner r = {scratchfd, -1, rootfd, -1, {-1, NULL}, {-1, NULL}};
 	struct err first = ERR_INIT;
 	size_t failed = 0;
 	int rc = -1;
 
-	r.upperfd = openat(scratchfd, SCRATCH_UPPER, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (r.upperfd < 0 || (mkdirat(scratchfd, OLD, 0700) && errno != EEXIST)) {
-		err_set(e, ERR_IO, errno, "the scratch");
-		goto out;
-	}
-	r.oldfd = openat(scratchfd, OLD, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	r.upperfd = openat(scratchfd, MOVES_FROM, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (r.upperfd < 0)
+		return err_set(e, ERR_IO, errno, "the scratch");
 	for (size_t i = 0; i < m->n; i++) {
-		moves_announce("move");
+		log_debug("phase", "move %zu of %zu", i + 1, m->n);
 		if (!run_one(&r, &m->v[i]))
 			continue;
 		explain(&m->v[i], &first);
 		failed++;
 	}
-	moves_announce("moved");
+	log_debug("phase", "moves done");
 	if (!failed)
 		rc = 0;
 	else if (failed == 1)
@@ -443,10 +495,49 @@ moves_run(const struct moves *m, int scratchfd, int rootfd, struct err *e)
 	else
 		err_set(e, ERR_IO, 0, "not moved into the workspace: %s (and %zu more)", first.text,
 			failed - 1);
-out:
 	parent_release(&r.from);
 	parent_release(&r.to);
 	fd_close(&r.upperfd);
 	fd_close(&r.oldfd);
 	return rc;
+}
+
+bool
+moves_must_copy(int from, int to)
+{
+	struct statx a, b;
+
+	return statx(from, "", AT_EMPTY_PATH, STATX_MNT_ID, &a) ||
+	       statx(to, "", AT_EMPTY_PATH, STATX_MNT_ID, &b) || a.stx_mnt_id != b.stx_mnt_id;
+}
+
+int
+moves_apply(const struct moves *m, bool copies, int scratchfd, int rootfd, struct err *e)
+{
+	bool listed = m->n > 1 || copies;
+	int rc;
+
+	if (!m->n)
+		return 0;
+	if (listed && moves_write(m, scratchfd, e))
+		return -1;
+	rc = moves_run(m, scratchfd, rootfd, e);
+	if (listed && moves_mark_end(scratchfd, e))
+		return -1;
+	return rc;
+}
+
+int
+moves_roll_forward(int scratchfd, int rootfd, struct err *e)
+{
+	struct moves m = {0};
+	int found = moves_read(scratchfd, &m, e), rc;
+
+	if (found <= 0)
+		return found;
+	rc = moves_run(&m, scratchfd, rootfd, e);
+	moves_release(&m);
+	if (moves_mark_end(scratchfd, e))
+		return -1;
+	return rc ? -1 : 1;
 }

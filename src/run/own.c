@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whose the files are that a task's outputs select. What the task's last stamp names vx made itself;
+ * what git ignores is nobody's; the rest is looked at before any of it is removed: what git could not
+ * give back fails the task (docs/CACHE.md, "What is never removed").
+ */
+#include "run/sched-private.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+#include "util/path.h"
+#include "util/strvec.h"
+#include "workspace/precious.h"
+#include "workspace/workspace.h"
+
+struct check {
+	struct sched *s;
+	const struct task *t;
+	const struct globset *set;
+	const char **nested;
+	struct outputs roots; /* links on the way */
+	struct strvec names;  /* of the files in question, as outputs: sorted, unique */
+};
+
+static void
+add_name(struct check *c, const char *name)
+{
+	for (size_t i = 0; i < c->roots.nroots; i++)
+		if (!strcmp(name, c->roots.roots[i].path))
+			return; /* a link on the way stays */
+	if (outputs_select(c->set, c->nested, c->t->node->project->nnested, name))
+		strvec_push(&c->names, name);
+}
+
+/* The listed files at or below `real`, which the outputs know as `as`. */
+static void
+add_below(struct check *c, const char *real, const char *as)
+{
+	const struct files *files = &c->s->plan->files;
+	bool same = !strcmp(real, as);
+	size_t from, to;
+
+	files_below(files, real, &from, &to);
+	for (size_t i = from; i < to; i++) {
+		const char *path = files->paths[i];
+
+		if (same) {
+			add_name(c, path);
+		} else if (path_is_within(path, real)) {
+			cleanup_free char *name = path_join(as, path_below(path, real));
+
+			add_name(c, name);
+		}
+	}
+}
+
+/* Heads may lie in one another. */
+static void
+sort_names(struct strvec *names)
+{
+	size_t n = 0;
+
+	strvec_sort(names);
+	for (size_t i = 0; i < names->n; i++) {
+		if (n && !strcmp(names->v[i], names->v[n - 1]))
+			free(names->v[i]);
+		else
+			names->v[n++] = names->v[i];
+	}
+	names->n = n;
+}
+
+static int
+find_names(struct check *c, struct err *e)
+{
+	if (outputs_find_roots(c->s->plan->w->rootfd, c->set, c->nested,
+		    c->t->node->project->nnested, &c->roots, e))
+		return -1;
+	for (size_t i = 0; i < c->set->npos; i++)
+		for (size_t k = 0; k < glob_nalternatives(c->set->pos[i]); k++) {
+			const char *head = glob_literal_head(c->set->pos[i], k);
+
+			add_below(c, head, head);
+		}
+	for (size_t i = 0; i < c->roots.nroots; i++)
+		add_below(c, c->roots.roots[i].real, c->roots.roots[i].path);
+	if (c->names.n)
+		sort_names(&c->names);
+	return 0;
+}
+
+static int
+drop_stamped(struct check *c, struct err *e)
+{
+	struct strvec *names = &c->names;
+	cleanup_free bool *stamped = NULL;
+	size_t n = 0;
+
+	if (!names->n || !c->s->o->stamps)
+		return 0;
+	stamped = xcalloc(names->n, sizeof(*stamped));
+	if (index_stamped(c->s->o->stamps, c->t->node->id, (const char *const *)names->v, names->n,
+		    stamped, e))
+		return -1;
+	for (size_t i = 0; i < names->n; i++) {
+		if (stamped[i])
+			free(names->v[i]);
+		else
+			names->v[n++] = names->v[i];
+	}
+	names->n = n;
+	return 0;
+}
+
+static const char *
+selecting_glob(const struct check *c, const char *name)
+{
+	size_t i = 0;
+
+	while (i + 1 < c->set->npos && !glob_match(c->set->pos[i], name))
+		i++;
+	return glob_text(c->set->pos[i]);
+}
+
+/* The name as the project's own globs would spell it. */
+static void
+add_shown(const struct check *c, const char *name, struct strbuf *out)
+{
+	const char *shown = path_below(name, c->t->node->project->dir);
+
+	strbuf_add_sanitised(out, shown, strlen(shown));
+}
+
+static int
+refuse(const struct check *c, size_t at, const char *why, struct err *e)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+	add_shown(c, c->names.v[at], &name);
+	return err_set(e, ERR_CONFIG, 0,
+		"cache.outputs \"%s\" selects %s, %s: vx would delete it. Exclude it (\"!%s\"), "
+		"commit "
+		"it, or name the outputs more narrowly",
+		selecting_glob(c, c->names.v[at]), name.buf, why, name.buf);
+}
+
+static void
+note_held(const struct check *c, const struct precious *p, struct strvec *notes)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+	add_shown(c, c->names.v[p->held], &name);
+	if (p->nheld == 1)
+		strvec_pushf(notes, "removed 1 file that git tracks (%s): cache.outputs selects it",
+			name.buf);
+	else
+		strvec_pushf(notes,
+			"removed %zu files that git tracks (%s, …): cache.outputs selects them",
+			p->nheld, name.buf);
+}
+
+static int
+judge(const struct check *c, struct strvec *notes, struct err *e)
+{
+	const struct workspace *w = c->s->plan->w;
+	/* Behind a link on the way they may be anywhere. */
+	const char *dir = c->roots.nroots ? "" : c->t->node->project->dir;
+	cleanup_strvec struct strvec paths = STRVEC_INIT;
+	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
+	struct precious p;
+	int r;
+
+	for (size_t i = 0; i < c->names.n; i++)
+		strvec_push(&paths, outputs_real(&c->roots, c->names.v[i], &buf));
+	r = precious_find(w->rootfd, w->path, dir, (const char *const *)paths.v, paths.n, &p, e);
+	if (r <= 0)
+		return r;
+	if (p.nchanged)
+		return refuse(c, p.changed, "which has changes that git does not have", e);
+	if (p.nuntracked && p.among_tracked)
+		return refuse(
+			c, p.untracked, "which git does not have, among files that it tracks", e);
+	if (p.nothing_tracked)
+		return refuse(c, p.untracked,
+			"which git does not have, as it tracks nothing of this project yet", e);
+	if (p.nheld)
+		note_held(c, &p, notes);
+	return 0;
+}
+
+int
+own_check(struct sched *s, const struct task *t, struct strvec *notes, struct err *e)
+{
+	struct check c = {.s = s, .t = t, .set = &t->node->def->cache->outputs};
+	int r;
+
+	if (!c.set->npos)
+		return 0;
+	c.nested = sched_nested_dirs(t->node->project);
+	r = find_names(&c, e) || drop_stamped(&c, e) || (c.names.n && judge(&c, notes, e)) ? -1 : 0;
+	outputs_release(&c.roots);
+	strvec_release(&c.names);
+	free(c.nested);
+	return r;
+}
+
+void
+own_remember(struct sched *s, const struct task *t)
+{
+	static const struct digest no_key;
+	const struct globset *set = &t->node->def->cache->outputs;
+	const char **nested;
+	struct outputs now = {0};
+	struct err e = ERR_INIT;
+
+	if (!set->npos || !s->o->stamps)
+		return;
+	nested = sched_nested_dirs(t->node->project);
+	if (outputs_scan(s->plan->w->rootfd, set, nested, t->node->project->nnested, &now, &e) ||
+		index_stamp(s->o->stamps, t->node->id, &no_key, &now, &e))
+		log_debug("run", "%s: its outputs are not remembered: %s", t->node->id, e.text);
+	outputs_release(&now);
+	free(nested);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include "workspace/git.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/path.h"
+#include "util/proc.h"
+#include "util/strbuf.h"
+#include "util/strvec.h"
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+enum {
+	LISTING_MAX = 1 << 30
+};
+
+static bool
+is_git_dir(const char *path)
+{
+	cleanup_free char *head = path_join(path, "HEAD");
+	struct stat st;
+
+	/* lstat: HEAD of an old repository is a link to a branch that may not exist yet */
+	return !lstat(head, &st);
+}
+
+char *
+git_find(const char *root_path)
+{
+	const char *path = getenv("PATH");
+
+	return proc_find_outside("git", path ? path : "/usr/local/bin:/usr/bin:/bin", root_path);
+}
+
+/*
+ * Found as git does, but without asking git: with the git directory named, git does not refuse a
+ * repository that somebody else owns (root on a user's workspace), and nothing that its config could
+ * start is needed for listing.
+ */
+bool
+git_find_work_tree(const char *root_path, char **ret_top, char **ret_git_dir)
+{
+	cleanup_free char *top = xstrdup(root_path);
+
+	for (;;) {
+		cleanup_free char *git = path_join(*top ? top : "/", ".git");
+		struct stat st;
+
+		if (!stat(git, &st) &&
+			(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && is_git_dir(git)))) {
+			*ret_top = *top ? take_ptr(&top) : xstrdup("/");
+			*ret_git_dir = take_ptr(&git);
+			return true;
+		}
+		if (!*top)
+			return false;
+		top[path_parent_len(top)] = '\0';
+	}
+}
+
+/* The user's environment less all that steers git, plus what keeps it still. */
+static void
+make_env(struct strvec *env, const char *git_dir, const char *top)
+{
+	for (char **v = environ; *v; v++)
+		if (strncmp(*v, "GIT_", 4) != 0)
+			strvec_push(env, *v);
+	strvec_setenv(env, "GIT_DIR", git_dir);
+	strvec_setenv(env, "GIT_WORK_TREE", top);
+	strvec_setenv(env, "GIT_OPTIONAL_LOCKS", "0");
+	strvec_setenv(env, "GIT_TERMINAL_PROMPT", "0");
+	/* A partial clone may want to fetch: its config would choose the program. */
+	strvec_setenv(env, "GIT_NO_LAZY_FETCH", "1");
+	strvec_setenv(env, "GIT_ALLOW_PROTOCOL", "none");
+	strvec_setenv(env, "LC_ALL", "C");
+}
+
+int
+git_list_start(const char *git, int rootfd, const char *git_dir, const char *top, const char *dir,
+	struct git_job *ret, struct err *e)
+{
+	/* -t and -s: a letter says tracked or not, a mode shows submodules. Nothing here makes git
+	 * look into a file, for which its config could name a program (a filter). */
+	static const char *const args[] = {"git", "--no-optional-locks", "--literal-pathspecs",
+		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c",
+		"core.untrackedCache=false", "ls-files", "-z", "-t", "-s", "--cached", "--others",
+		"--exclude-standard", "--", NULL};
+	cleanup_strvec struct strvec argv = STRVEC_INIT, env = STRVEC_INIT;
+	cleanup_close int out = memfd_create("vx-git", MFD_CLOEXEC);
+	cleanup_close int err = memfd_create("vx-git-err", MFD_CLOEXEC);
+	/* For a child's directory an O_PATH fd is enough, fchdir takes it. */
+	struct proc_fd fds[] = {{out, 1}, {err, 2}};
+	struct proc_spec spec = {.file = git, .cwd = rootfd, .fds = fds, .nfds = array_len(fds)};
+	struct proc p;
+
+	if (out < 0 || err < 0)
+		return err_set(e, ERR_IO, errno, "memfd_create");
+	for (size_t i = 0; args[i]; i++)
+		strvec_push(&argv, args[i]);
+	if (*dir)
+		strvec_push(&argv, dir);
+	make_env(&env, git_dir, top);
+	spec.argv = strvec_argv(&argv);
+	spec.env = strvec_argv(&env);
+	if (proc_start(&spec, &p, e))
+		return -1;
+	*ret = (struct git_job){p.pid, p.pidfd, take_fd(&out), take_fd(&err)};
+	return 0;
+}
+
+/* git's own words, on one line. */
+static int
+git_failed(int err, int status, struct err *e)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;
+
+	if (lseek(err, 0, SEEK_SET) < 0 || fd_read_all(err, &text, 1 << 16))
+		strbuf_reset(&text);
+	strbuf_add_sanitised(&line, text.buf, strcspn(text.buf, "\n"));
+	if (line.len)
+		return err_set(e, ERR_IO, 0, "list files: git: %s", line.buf);
+	return err_set(e, ERR_IO, 0, "list files: git ended with code %d", proc_exit_code(status));
+}
+
+static int
+wait_for(pid_t pid, int *ret_status)
+{
+	while (waitpid(pid, ret_status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return 0;
+}
+
+static int
+read_answer(const struct git_job *j, struct strbuf *ret, struct err *e)
+{
+	int status;
+
+	if (wait_for(j->pid, &status))
+		return err_set(e, ERR_IO, errno, "wait for git");
+	if (status)
+		return git_failed(j->err, status, e);
+	if (lseek(j->out, 0, SEEK_SET) < 0 || fd_read_all(j->out, ret, LISTING_MAX))
+		return err_set(e, ERR_IO, errno, "list files");
+	return 0;
+}
+
+int
+git_list_end(struct git_job *j, struct strbuf *ret, struct err *e)
+{
+	int r = read_answer(j, ret, e);
+
+	fd_close(&j->pidfd);
+	fd_close(&j->out);
+	fd_close(&j->err);
+	return r;
+}
+
+/* "? path", or "H 100644 <id> <stage>\tpath"; an untracked nested repository ends in '/'. */
+static bool
+parse_record(const char *p, size_t n, struct git_record *ret)
+{
+	enum {
+		MODE = 2,
+		ID = 9
+	};
+	bool tracked = n && *p != '?';
+	const char *path = tracked ? memchr(p, '\t', n) : p + 1;
+	struct git_record r = {.tracked = tracked};
+
+	if (n < 3 || p[1] != ' ' || !path++)
+		return false;
+	if (tracked) {
+		if (path - p < ID)
+			return false;
+		r.id = p + ID;
+		r.id_len = strcspn(r.id, " ");
+		if (r.id + r.id_len + 3 != path)
+			return false;
+		r.unmerged = r.id[r.id_len + 1] != '0';
+		r.is_link = !strncmp(p + MODE, "120000 ", ID - MODE);
+		r.is_repo = !strncmp(p + MODE, "160000 ", ID - MODE);
+	}
+	r.path = path;
+	r.len = (size_t)(p + n - path);
+	if (r.len && path[r.len - 1] == '/') {
+		r.is_repo = true;
+		r.len--;
+	}
+	*ret = r;
+	return true;
+}
+
+int
+git_next_record(const struct strbuf *said, size_t *at, struct git_record *ret, struct err *e)
+{
+	const char *p = said->buf + *at;
+	size_t n = strlen(p);
+
+	if (*at == said->len)
+		return 0;
+	if (*at + n == said->len || !parse_record(p, n, ret))
+		return err_set(e, ERR_IO, 0, "list files: git ls-files said what vx cannot read");
+	*at += n + 1;
+	return 1;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one question that vx has for git, asked so that nothing that a repository's config names can
+ * start: which files are at or below a directory, tracked or untracked and not ignored. Used by files.c
+ * (which files exist) and precious.c (which of them git could give back) alone.
+ */
+#ifndef WORKSPACE_GIT_H
+#define WORKSPACE_GIT_H
+
+#include "util/base.h"
+#include <sys/types.h>
+
+struct err;
+struct strbuf;
+
+/* The program, on vx's own PATH but outside the workspace, which a package could have put one into
+ * (node_modules/.bin is on the PATH of what npm starts): owned, or NULL. */
+char *git_find(const char *root_path);
+/* The work tree that holds root_path and its git directory, both owned. False: there is none. */
+bool git_find_work_tree(const char *root_path, char **ret_top, char **ret_git_dir);
+
+struct git_job {
+	pid_t pid; /* 0: none */
+	int pidfd;
+	int out, err; /* unnamed files that git writes to: it never waits for us */
+};
+/* Lists what is at or below `dir`, from the root ("": all of it). After a success git_list_end must
+ * come. */
+int git_list_start(const char *git, int rootfd, const char *git_dir, const char *top,
+	const char *dir, struct git_job *ret, struct err *e);
+/* Waits for the end; *ret gets records, each with its NUL. Closes the job. */
+int git_list_end(struct git_job *j, struct strbuf *ret, struct err *e);
+
+struct git_record {
+	bool tracked;
+	bool is_repo; /* a nested repository or submodule: what is in it has no records */
+	const char *path;
+	size_t len; /* of path, which may go on with a '/' */
+	/* Only what is tracked: */
+	bool is_link;
+	bool unmerged;
+	const char *id; /* of what the index holds: id_len hex digits */
+	size_t id_len;
+};
+/* The record at *at, which moves on to the next; it borrows from `said`. 1, 0 no more, -1. */
+int git_next_record(const struct strbuf *said, size_t *at, struct git_record *ret, struct err *e);
+
+#endif

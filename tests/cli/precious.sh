@@ -1,0 +1,233 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Outputs that select what nobody could give back: refused before anything is removed or run.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+require_program git
+
+# NAME GLOBS COMMAND...: a workspace with one package p, task build; its own ignore rules come before.
+workspace() {
+	rm -rf "$W"
+	mkdir -p "$W/p/src"
+	cd "$W" || exit 99
+	echo '{ "projects": ["p"] }' >vx.workspace.json
+	echo one >p/in
+	echo source >p/src/s.txt
+	echo source >p/src/t.txt
+	task "$@"
+	git_ init -q
+}
+task() { # GLOBS COMMAND
+	put p/vx.config.json <<-J
+		{ "name": "p", "tasks": { "build": {
+			"exec": { "command": "echo ran >>$T/ran; $2" },
+			"cache": { "inputs": { "files": ["in"] }, "outputs": { "files": [$1] } } } } }
+	J
+}
+commit() {
+	git_ add -A
+	git_ commit -qm "$1"
+}
+ran() { wc -l <"$T/ran" | tr -d ' '; }
+fresh() { : >"$T/ran"; }
+sources() { cat p/src/s.txt p/src/t.txt p/src/new.txt; }
+
+makes_dist='mkdir -p dist; cp in dist/out; cp in dist/only-'"\$(cat in)"
+
+# --- the newcomer ------------------------------------------------------------------------------
+
+newcomer() {
+	workspace '"src/**"' 'mkdir -p src; cp in src/made'
+	commit workspace
+	fresh
+}
+
+newcomer
+echo mine >>p/src/s.txt
+echo mine >p/src/new.txt
+sources >"$T/before"
+run run p#build
+exits 1 "outputs that select an edited source"
+is "$(ran)" 0 "nothing ran"
+said 'vx: cache.outputs "src/\*\*" selects src/s.txt, which has changes that git does not have: vx would delete it\. Exclude it \("!src/s.txt"\), commit it, or name the outputs more narrowly' \
+	"it says which, why and what to do"
+sources >"$T/after"
+ok "every source is as it was" cmp "$T/before" "$T/after"
+git_ checkout -q p/src/s.txt
+run run p#build
+exits 1 "a new file among tracked ones"
+said 'selects src/new.txt, which git does not have, among files that it tracks: vx would delete it' \
+	"is a source"
+ok "it is there" test -f p/src/new.txt -a -f p/src/s.txt
+is "$(ran)" 0 "nothing ran"
+run run p#build --dry
+exits 0 "a dry run removes nothing and refuses nothing"
+run run p#build --no-cache
+exits 0 "nor does --no-cache"
+is "$(ran)" 1 "it ran"
+ok "and left all in place" test -f p/src/new.txt -a -f p/src/s.txt
+
+newcomer
+run run p#build
+exits 0 "sources that git has as they are"
+said 'removed 2 files that git tracks \(src/s.txt, …\): cache.outputs selects them' "it says what it did"
+git_ checkout -q p/src
+echo mine >>p/src/s.txt
+run run p#build
+exits 1 "the same result, to be restored over an edited source"
+said 'vx: cache.outputs "src/\*\*" selects src/s.txt, which has changes that git does not have' \
+	"is refused too"
+is "$(cat p/src/s.txt)" "source
+mine" "with the edit in place"
+is "$(ran)" 1 "nothing ran"
+git_ checkout -q p/src
+run run p#build
+exits 0 "over a source that git has"
+said 'removed 2 files that git tracks' "it is restored, and said"
+ok "as it was stored" test ! -e p/src/s.txt -a -f p/src/made
+
+newcomer
+task '"src/**", "!src/s.txt", "!src/t.txt"' 'mkdir -p src; cp in src/made'
+echo mine >>p/src/s.txt
+run run p#build
+exits 0 "sources that are excluded"
+said_not 'git' "are nobody's business"
+is "$(cat p/src/s.txt)" "source
+mine" "and stay"
+
+workspace '"src/**"' 'mkdir -p src; cp in src/made'
+fresh
+run run p#build
+exits 1 "before the first commit"
+said 'selects src/s.txt, which git does not have, as it tracks nothing of this project yet' \
+	"nothing tells sources from left-overs"
+ok "they are there" test -f p/src/s.txt -a -f p/src/t.txt
+
+rm -rf .git
+run run p#build
+exits 0 "outside a work tree nobody can say"
+is "$(ran)" 1 "it runs"
+
+# --- outputs that git knows --------------------------------------------------------------------
+
+workspace '"dist/**"' "$makes_dist"
+mkdir p/dist
+echo built >p/dist/out
+echo built >p/dist/old
+commit workspace
+fresh
+run run p#build
+exits 0 "a committed dist"
+said 'removed 2 files that git tracks \(dist/old, …\): cache.outputs selects them' "is said once"
+ok "it is the new one" test ! -e p/dist/old -a -f p/dist/only-one
+echo two >p/in
+run run p#build
+exits 0 "changed by vx alone"
+said_not 'git' "it is vx's to replace"
+echo one >p/in
+run run p#build
+exits 0 "also by a restore"
+said_not 'git' "without a word"
+is "$(ran)" 2 "that ran nothing"
+rm -rf .vx
+run run p#build
+exits 1 "when vx has forgotten what it made"
+said 'which has changes that git does not have' "git is asked again"
+rm -rf p/dist
+run run p#build
+exits 0 "deleted by hand there is nothing to lose"
+said_not 'removed' "and nothing to say"
+
+# What a run leaves that did not succeed is vx's all the same.
+workspace '"dist/**"' "$makes_dist; exit \$(cat code)"
+mkdir p/dist
+echo built >p/dist/out
+echo 3 >p/code
+commit workspace
+run run p#build
+exits 1 "a committed dist and a command that fails"
+said 'removed 1 file that git tracks \(dist/out\): cache.outputs selects it' "have their note"
+echo 0 >p/code
+run run p#build
+exits 0 "what it left is no hindrance"
+said_not 'git' "nor a surprise"
+
+# --- outputs that git does not know ------------------------------------------------------------
+
+workspace '"dist/**"' "$makes_dist"
+echo dist >.gitignore
+mkdir p/dist
+echo built >p/dist/stray
+commit workspace
+run run p#build
+exits 0 "an ignored dist"
+said_not 'git' "is not talked about"
+ok "and cleaned" test ! -e p/dist/stray
+
+workspace '"dist/**"' "$makes_dist"
+commit workspace
+fresh
+run run p#build
+exits 0 "a dist that nobody ignores"
+echo two >p/in
+run run p#build
+exits 0 "again, changed"
+ok "is replaced" test ! -e p/dist/only-one -a -f p/dist/only-two
+echo one >p/in
+run run p#build
+exits 0 "and restored"
+is "$(ran)" 2 "without a run"
+rm -rf .vx
+run run p#build
+exits 0 "as left over from another build, too"
+said_not 'git' "silently"
+is "$(ran)" 3 "it ran"
+
+# --- behind a link -----------------------------------------------------------------------------
+
+workspace '"dist/**"' "$makes_dist"
+ln -s src p/dist
+commit workspace
+echo mine >>p/src/s.txt
+run run p#build
+exits 1 "outputs behind a link that leads to sources"
+said 'selects dist/s.txt, which has changes that git does not have' "are looked at where they are"
+ok "they stay" test -f p/src/s.txt -a -f p/src/t.txt
+git_ checkout -q p/src
+run run p#build
+exits 0 "and where git has them"
+said 'removed 2 files that git tracks \(dist/s.txt, …\)' "they may go; the link stays"
+
+# --- in a sandbox ------------------------------------------------------------------------------
+
+if unshare --user --map-root-user --mount --pid --fork --net --ipc --uts --cgroup true 2>/dev/null; then
+	newcomer
+	echo mine >>p/src/s.txt
+	run run p#build --sandbox
+	exits 1 "a sandboxed task whose outputs select an edited source"
+	said 'selects src/s.txt, which has changes that git does not have' "is refused"
+	is "$(ran)" 0 "before it starts"
+	run run p#build --sandbox --no-cache
+	exits 1 "without a cache too: its commit would remove them"
+	is "$(cat p/src/s.txt)" "source
+mine" "they are as they were"
+
+	workspace '"dist/**"' "${makes_dist}; exit \$(cat in | tr -dc 3)"
+	mkdir p/dist
+	echo built >p/dist/out
+	commit workspace
+	run run p#build --sandbox
+	exits 0 "a sandboxed task with a committed dist"
+	said 'removed 1 file that git tracks \(dist/out\)' "has its note"
+	run run p#build --sandbox --no-cache
+	exits 0 "vx knows its own work without a cache"
+	said_not 'git' "and says nothing"
+	echo 3 >p/in
+	run run p#build --sandbox
+	exits 1 "a failure"
+	echo 4 >p/in
+	run run p#build --sandbox
+	exits 0 "does not make it forget"
+else
+	skip "sandboxed tasks" "no namespaces here"
+fi
+done_testing
