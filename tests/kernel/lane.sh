@@ -181,4 +181,5 @@ require_program apt-get apt-cache dpkg-deb qemu-system-x86_64 busybox cpio mkfs.
 fetch_kernel
 make_initramfs
 make_disk
+: >"$store/console"
 boot | translate
