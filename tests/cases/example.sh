@@ -8,6 +8,8 @@ cp -R "$VX_SRCDIR/docs/examples/monorepo/." "$W"
 cd "$W" || exit 99
 git_ init -q
 
+# Without owners: the lane that runs as root in somebody else's workspace gives it away before each run.
+modes() { listing packages | sed 's/ [0-9]*:[0-9]* / /'; }
 ran() { grep -E '  (miss|no-cache)  ' "$OUT" | sed 's/.* //' | sort | tr '\n' ' '; }
 
 run run build test --all
@@ -15,7 +17,7 @@ exits 0 "cold"
 is "$(ran)" "articles#build articles#test libslug#build libslug#test markdown#build markdown#test release#build release#test site#build site#test slug#build slug#test theme#build theme#test " \
 	"every task ran"
 said_not 'sandbox violation|^note:' "nothing to say about any of them"
-listing packages >"$T/cold"
+modes >"$T/cold"
 run run build test --all
 exits 0 "warm"
 said 'all cached' "nothing ran"
@@ -25,7 +27,7 @@ for p in site slug release; do
 	run run build test --all
 	exits 0 "$p/dist deleted"
 	said 'all cached' "$p/dist: nothing ran"
-	listing packages >"$T/restored"
+	modes >"$T/restored"
 	ok "$p/dist: restored byte for byte, with modes" diff "$T/cold" "$T/restored"
 done
 
