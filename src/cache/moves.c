@@ -323,8 +323,8 @@ parent_of(struct parent *p, int dirfd, const char *path)
 	return p->fd;
 }
 
-/* There is nothing at a path: also when a directory above it is a link by now, as what takes the place
- * of a directory can be one. */
+/* There is nothing at a path: also when a directory above it is a link by now, as what takes the
+ * place of a directory can be one. */
 static bool
 is_gone(int num)
 {

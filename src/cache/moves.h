@@ -75,7 +75,8 @@ bool moves_must_copy(int from, int to);
  * needs no list and no sync; unless it copies. -1 as moves_run, or nothing was done. */
 int moves_apply(const struct moves *m, bool copies, int scratchfd, int rootfd, struct err *e);
 /* For recovery: finishes what is listed in the scratch of a process that died. 1 done, 0 there was
- * nothing to do. After -1 a list that could be read has been done as far as it can be, and is marked. */
+ * nothing to do. After -1 a list that could be read has been done as far as it can be, and is
+ * marked. */
 int moves_roll_forward(int scratchfd, int rootfd, struct err *e);
 
 /* The steps of these. */

@@ -480,22 +480,19 @@ open_dirs(struct removing *r)
 }
 
 static int
-remove_all(struct removing *r, const struct outputs *keep)
+remove_all(struct removing *r)
 {
 	if (open_dirs(r))
 		return -1;
-	for (size_t i = r->have->n; i > 0; i--) {
-		const struct output *out = &r->have->v[i - 1];
-
-		if ((!keep || !outputs_find(keep, out->path)) && remove_one(r, out))
+	for (size_t i = r->have->n; i > 0; i--)
+		if (remove_one(r, &r->have->v[i - 1]))
 			return -1;
-	}
 	return 0;
 }
 
 int
 outputs_clean(int rootfd, const struct globset *set, const char *const *nested, size_t nnested,
-	const struct outputs *keep, struct err *e)
+	struct err *e)
 {
 	cleanup_output_heads struct output_heads heads = {0};
 	cleanup_outputs struct outputs have = {0};
@@ -505,7 +502,7 @@ outputs_clean(int rootfd, const struct globset *set, const char *const *nested, 
 	if (output_heads_find(rootfd, set, nested, nnested, &heads, e) ||
 		scan_with(rootfd, &heads, set, nested, nnested, &have, e))
 		return -1;
-	rc = remove_all(&r, keep);
+	rc = remove_all(&r);
 	if (access_restore(&r.fixes, rootfd) && !rc)
 		rc = err_set(e, ERR_IO, errno, "give output directories their modes back");
 	fd_close(&r.dir);

@@ -81,9 +81,9 @@ int outputs_scan(int rootfd, const struct globset *set, const char *const *neste
 int outputs_find_roots(int rootfd, const struct globset *set, const char *const *nested,
 	size_t nnested, struct outputs *ret, struct err *e);
 
-/* Removes what outputs_scan finds less what `keep` holds (may be NULL), then directories left empty;
- * the wildcard's own directory stays. An output that cannot be removed is an error naming it. */
+/* Removes what outputs_scan finds, then directories left empty; the wildcard's own directory stays.
+ * An output that cannot be removed is an error naming it. */
 int outputs_clean(int rootfd, const struct globset *set, const char *const *nested, size_t nnested,
-	const struct outputs *keep, struct err *e);
+	struct err *e);
 
 #endif

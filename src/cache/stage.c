@@ -8,7 +8,9 @@
 #include "util/fs.h"
 #include "util/log.h"
 #include <errno.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 
 enum {
@@ -42,18 +44,33 @@ stage_area_name(int vxfd, char *ret, size_t size)
 		snprintf(ret, size, "scratch-%u", (unsigned)geteuid());
 }
 
+void
+stage_spread_on_disk(int areafd)
+{
+	int flags;
+
+	if (!ioctl(areafd, FS_IOC_GETFLAGS, &flags) && !(flags & FS_TOPDIR_FL)) {
+		flags |= FS_TOPDIR_FL;
+		(void)ioctl(areafd, FS_IOC_SETFLAGS, &flags);
+	}
+}
+
 static int
 open_area(int rootfd)
 {
 	cleanup_close int vx = fs_open_mkdirs(rootfd, ".vx");
 	char name[24];
+	int fd;
 
 	if (vx < 0)
 		return -1;
 	stage_area_name(vx, name, sizeof(name));
 	if (mkdirat(vx, name, 0700) && errno != EEXIST)
 		return -1;
-	return openat(vx, name, OPEN_DIR);
+	fd = openat(vx, name, OPEN_DIR);
+	if (fd >= 0)
+		stage_spread_on_disk(fd);
+	return fd;
 }
 
 static int

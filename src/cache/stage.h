@@ -19,6 +19,9 @@ struct stage;
 /* The name in .vx (vxfd) below which a process of our user may make scratches: "scratch", or
  * "scratch-<uid>" where that is another user's, who could change what we find in it. */
 void stage_area_name(int vxfd, char *ret, size_t size);
+/* Tells ext4 to spread what is made in this directory over the disk: else creating is slow for half a
+ * minute wherever much was just deleted, such as the outputs that are restored (findings 5). */
+void stage_spread_on_disk(int areafd);
 
 /* rootfd is borrowed. Nothing is made yet. */
 struct stage *stage_new(int rootfd);

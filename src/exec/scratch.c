@@ -11,10 +11,8 @@
 #include "util/strbuf.h"
 #include "util/strvec.h"
 #include <errno.h>
-#include <linux/fs.h>
 #include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -95,19 +93,6 @@ cannot_hold_upper(int fd)
 		return errno == ENOTSUP ? "no user extended attributes" : strerror(errno);
 	fremovexattr(fd, probe);
 	return NULL;
-}
-
-/* Tells ext4 to spread what is made in here over the disk: else creating is slow for half a minute
- * wherever much was just deleted (findings 5). */
-static void
-spread_on_disk(int fd)
-{
-	int flags;
-
-	if (!ioctl(fd, FS_IOC_GETFLAGS, &flags) && !(flags & FS_TOPDIR_FL)) {
-		flags |= FS_TOPDIR_FL;
-		(void)ioctl(fd, FS_IOC_SETFLAGS, &flags);
-	}
 }
 
 /* dirfd/name, made 0700 where it is missing; it must be a directory of ours that only we can use.
@@ -209,7 +194,7 @@ scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *
 		if (!not ) {
 			struct scratch_area *a = xcalloc(1, sizeof(*a));
 
-			spread_on_disk(fd);
+			stage_spread_on_disk(fd);
 			a->fd = take_fd(&fd);
 			a->path = take_ptr(&path);
 			tag_of(root_path, a->tag);

@@ -254,8 +254,8 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	/* A sandboxed task starts without its outputs anyway; the commit replaces them. */
 	if (!t->sandboxed && j->remember) {
 		nested = sched_nested_dirs(n->project);
-		r = outputs_clean(s->plan->w->rootfd, &def->cache->outputs, nested,
-			n->project->nnested, NULL, e);
+		r = outputs_clean(
+			s->plan->w->rootfd, &def->cache->outputs, nested, n->project->nnested, e);
 		free(nested);
 		if (r)
 			return -1;

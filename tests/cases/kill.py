@@ -6,7 +6,7 @@
             [--input FILE] [--base N] [--after CHECK] -- VX run ...
 
 Each round writes its number, counted from N, into FILE (so that the task is a miss, or a hit that is known), starts vx, and at a random moment of the
-first MS milliseconds, or when a task writes to FIFO, kills the victim: a vx-sandbox, the core or the guard
+first MS milliseconds (of fewer, where runs turn out to be shorter), or when a task writes to FIFO, kills the victim: a vx-sandbox, the core or the guard
 by SIGKILL; `int` sends SIGINT to the run. When the run is over (guard and core), nobody may hold HELD open:
 every process of the task does. Then CHECK is run by sh; it must succeed.
 """
@@ -80,6 +80,7 @@ def main():
     a = p.parse_args()
     random.seed(a.seed)
     hit = 0
+    span = int(a.moment) / 1000 if a.moment.isdigit() else None
     for i in range(a.rounds):
         if a.input:
             with open(a.input, "w") as f:
@@ -87,11 +88,12 @@ def main():
         run = subprocess.Popen(a.vx, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         start = time.monotonic()
+        struck = False
         fd = find(a.victim, run)
         cores = [pidfd(c) for c in children(run.pid)]
         if fd is not None:
-            if a.moment.isdigit():
-                wait = start + random.random() * int(a.moment) / 1000 - time.monotonic()
+            if span:
+                wait = start + random.random() * span - time.monotonic()
                 select.select([], [], [], max(0, wait))
             else:
                 with open(a.moment) as f:
@@ -99,6 +101,7 @@ def main():
                 cores = [pidfd(c) for c in children(run.pid)]
             try:
                 signal.pidfd_send_signal(fd, signal.SIGINT if a.victim == "int" else signal.SIGKILL)
+                struck = True
                 hit += 1
             except ProcessLookupError:
                 pass
@@ -107,6 +110,8 @@ def main():
             out, _ = run.communicate(timeout=LIMIT)
         except subprocess.TimeoutExpired:
             sys.exit(f"round {i}: vx did not end")
+        if span and not struck:
+            span = min(span, time.monotonic() - start)
         for core in cores:
             ended(core, f"round {i}: the core")
             if core is not None:

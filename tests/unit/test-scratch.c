@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "cache/stage.h"
 #include "exec/scratch.h"
 #include "tests/tap.h"
 #include "util/alloc.h"
@@ -107,6 +108,42 @@ test_recovery(const char *root)
 	ok(!scratch_recover(root, rootfd, &e), "again");
 	ok_int(count(area, "vx-"), 0, "trash is removed");
 	scratch_area_close(a);
+}
+
+/* Of a run that died in a restore: its stage is never freed. */
+static void
+test_recovery_of_a_restore(const char *root)
+{
+	cleanup_free char *area = path_join(root, ".vx/scratch");
+	cleanup_close int rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct err e = ERR_INIT;
+	struct stat st;
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct stage *s = stage_new(rootfd);
+		struct moves m = {0};
+		char name[24];
+		struct move *mv;
+
+		if (stage_open(s, &e))
+			_exit(1);
+		mv = moves_add(&m, MOVE_BRING, "restored");
+		mv->number = stage_number(s);
+		snprintf(name, sizeof(name), "%llu", (unsigned long long)mv->number);
+		if (mkdirat(stage_pieces(s), name, 0755) ||
+			fstatat(stage_pieces(s), name, &st, AT_SYMLINK_NOFOLLOW))
+			_exit(2);
+		mv->ino = st.st_ino;
+		_exit(moves_write(&m, stage_scratch(s), &e) ? 3 : 0);
+	}
+	waitpid(pid, &status, 0);
+	ok_int(status, 0, "a restore that died");
+	ok_int(count(area, "vx-"), 1, "leaves its stage");
+	ok(!scratch_recover(root, rootfd, &e), "recovery (%s)", e.text);
+	ok(!fstatat(rootfd, "restored", &st, 0), "finishes it");
+	ok_int(count(area, "vx-"), 0, "and removes the stage");
 }
 
 /* Where the workspace cannot hold it. */
@@ -233,6 +270,7 @@ main(void)
 	mkdir(root, 0755);
 	test_life(root);
 	test_recovery(root);
+	test_recovery_of_a_restore(root);
 	test_elsewhere();
 	test_squatted();
 	test_other_user();
