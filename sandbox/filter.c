@@ -6,8 +6,9 @@
  * terminal input). What the table does not know because it is newer than the table is ENOSYS.
  *
  * Written as BPF by hand rather than through libseccomp: building takes microseconds instead of a
- * millisecond per task. The rows are searched as a tree, because the kernel runs the program once per
- * call number when it is installed, to learn which calls never need it again.
+ * millisecond per task. The call numbers are cut into stretches with one answer each, and those are
+ * searched as a tree: installing takes the kernel longer the more instructions there are, and it runs
+ * the program once per call number, to learn which calls never need it again.
  */
 #include "sandbox/filter.h"
 #include "sandbox/setup.h"
@@ -46,6 +47,7 @@ enum {
 };
 
 enum action {
+	ALLOW,
 	REFUSE,  /* EPERM */
 	MISSING, /* ENOSYS: programs then use the older call */
 	NESTING, /* EPERM, unless sandboxes inside are allowed */
@@ -57,6 +59,7 @@ enum action {
 	SOCKET,
 	SOCKETPAIR,
 	SOCKETCALL,
+	N_ACTIONS
 };
 
 static const struct row {
@@ -131,11 +134,30 @@ filter_row(size_t i)
 	return i < array_len(rows) ? rows[i].call : (struct filter_row){"", -1, -1};
 }
 
+/* Call numbers with the same answer, up to the start of the next stretch. */
+struct stretch {
+	uint32_t start;
+	enum action act;
+};
+
+enum {
+	STRETCHES_MAX = 2 * array_len(rows) + 2
+};
+
+/* A jump to what happens, which is written after the tree. */
+struct leaf {
+	size_t jump;
+	bool when; /* of its two ways */
+	enum action act;
+};
+
 /* The program under construction. */
 struct program {
 	struct sock_filter *code;
 	size_t n;
 	const struct filter_options *o;
+	struct leaf leaves[STRETCHES_MAX];
+	size_t nleaves;
 };
 
 static size_t
@@ -202,11 +224,28 @@ refuse_flags(struct program *p, uint32_t mask)
 	ret(p, eperm);
 }
 
+/* What the options leave of it. */
+static enum action
+settle(const struct filter_options *o, enum action act)
+{
+	switch (act) {
+	case NESTING:
+		return o->nested ? ALLOW : REFUSE;
+	case NESTING_MISSING:
+		return o->nested ? ALLOW : MISSING;
+	case CLONE:
+	case UNSHARE:
+		return o->nested ? ALLOW : act;
+	default:
+		return act;
+	}
+}
+
 /* What happens to the call; A holds anything afterwards. */
 static void
 emit_action(struct program *p, enum action act)
 {
-	bool nested = p->o->nested, unix_sockets = p->o->unix_sockets;
+	bool unix_sockets = p->o->unix_sockets;
 
 	switch (act) {
 	case REFUSE:
@@ -215,21 +254,11 @@ emit_action(struct program *p, enum action act)
 	case MISSING:
 		ret_errno(p, ENOSYS);
 		return;
-	case NESTING:
-		if (!nested)
-			ret(p, eperm);
-		break;
-	case NESTING_MISSING:
-		if (!nested)
-			ret_errno(p, ENOSYS);
-		break;
 	case CLONE:
-		if (!nested)
-			refuse_flags(p, CLONE_NAMESPACES);
+		refuse_flags(p, CLONE_NAMESPACES);
 		break;
 	case UNSHARE:
-		if (!nested)
-			refuse_flags(p, CLONE_NAMESPACES | NEW_TIME);
+		refuse_flags(p, CLONE_NAMESPACES | NEW_TIME);
 		break;
 	case IOCTL:
 		load_arg(p, 1);
@@ -271,71 +300,110 @@ emit_action(struct program *p, enum action act)
 		on_equal(p, CALL_SOCKET, eperm);
 		on_equal(p, CALL_SOCKETPAIR, eperm);
 		break;
-	}
-	ret(p, SECCOMP_RET_ALLOW);
-}
-
-struct leaf {
-	uint32_t nr;
-	enum action act;
-};
-
-/* A holds the call number. Halves until few are left; a far jump takes two instructions, because a
- * condition reaches only 255 further. */
-static void
-emit_tree(struct program *p, const struct leaf *v, size_t n)
-{
-	if (n > 3) {
-		size_t half = n / 2, jump;
-
-		emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, v[half].nr);
-		jump = emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
-		emit_tree(p, v, half);
-		p->code[jump].k = (uint32_t)(p->n - jump - 1);
-		emit_tree(p, v + half, n - half);
-		return;
-	}
-	for (size_t i = 0; i < n; i++) {
-		size_t test = emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, v[i].nr);
-
-		emit_action(p, v[i].act);
-		p->code[test].jf = (uint8_t)(p->n - test - 1);
+	default:
+		break;
 	}
 	ret(p, SECCOMP_RET_ALLOW);
 }
 
 static int
-compare_leaves(const void *a, const void *b)
+compare_starts(const void *a, const void *b)
 {
-	uint32_t x = ((const struct leaf *)a)->nr, y = ((const struct leaf *)b)->nr;
+	uint32_t x = ((const struct stretch *)a)->start, y = ((const struct stretch *)b)->start;
 
 	return (x > y) - (x < y);
 }
 
 static void
-emit_table(struct program *p, bool compat)
+add_stretch(struct stretch *v, size_t *n, uint32_t start, enum action act)
 {
-	struct leaf v[array_len(rows)];
-	size_t n = 0;
+	if (*n && v[*n - 1].start == start)
+		v[*n - 1].act = act; /* no gap between two rows */
+	else if (!*n || v[*n - 1].act != act)
+		v[(*n)++] = (struct stretch){start, act};
+}
+
+static size_t
+cut(const struct filter_options *o, bool compat, struct stretch *ret)
+{
+	struct stretch v[array_len(rows)];
+	size_t n = 0, nret = 0;
 
 	for (size_t i = 0; i < array_len(rows); i++) {
 		int nr = compat ? rows[i].call.compat : rows[i].call.native;
 
 		if (nr >= 0)
-			v[n++] = (struct leaf){(uint32_t)nr, rows[i].act};
+			v[n++] = (struct stretch){(uint32_t)nr, settle(o, rows[i].act)};
 	}
-	qsort(v, n, sizeof(*v), compare_leaves);
-	load(p, offsetof(struct seccomp_data, nr));
+	qsort(v, n, sizeof(*v), compare_starts);
+	add_stretch(ret, &nret, 0, ALLOW);
+	for (size_t i = 0; i < n; i++) {
+		add_stretch(ret, &nret, v[i].start, v[i].act);
+		if (i + 1 == n || v[i + 1].start > v[i].start + 1)
+			add_stretch(ret, &nret, v[i].start + 1, ALLOW);
+	}
 	/* Newer calls, and with bit 30 set those of x32. */
-	emit(p, BPF_JMP | BPF_JGT | BPF_K, 0, 1, LAST_KNOWN);
-	ret_errno(p, ENOSYS);
+	add_stretch(ret, &nret, LAST_KNOWN + 1, MISSING);
+	return nret;
+}
+
+static void
+point(struct program *p, size_t jump, bool when)
+{
+	size_t far = p->n - jump - 1;
+
+	if (far > UINT8_MAX)
+		bug("the seccomp program has a jump that is too far");
+	*(when ? &p->code[jump].jt : &p->code[jump].jf) = (uint8_t)far;
+}
+
+/* A holds the call number. */
+static void
+emit_tree(struct program *p, const struct stretch *v, size_t n)
+{
+	size_t half = n / 2;
+	size_t jump = emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 0, v[half].start);
+
+	for (int when = 0; when < 2; when++) {
+		const struct stretch *side = when ? v + half : v;
+		size_t nside = when ? n - half : half;
+
+		if (nside == 1) {
+			p->leaves[p->nleaves++] = (struct leaf){jump, when, side->act};
+			continue;
+		}
+		point(p, jump, when);
+		emit_tree(p, side, nside);
+	}
+}
+
+static void
+emit_table(struct program *p, bool compat)
+{
+	struct stretch v[STRETCHES_MAX];
+	size_t n = cut(p->o, compat, v);
+
+	load(p, offsetof(struct seccomp_data, nr));
+	p->nleaves = 0;
 	emit_tree(p, v, n);
+	for (enum action act = 0; act < N_ACTIONS; act++) {
+		bool used = false;
+
+		for (size_t i = 0; i < p->nleaves; i++) {
+			if (p->leaves[i].act != act)
+				continue;
+			point(p, p->leaves[i].jump, p->leaves[i].when);
+			used = true;
+		}
+		if (used)
+			emit_action(p, act);
+	}
 }
 
 size_t
 filter_build(const struct filter_options *o, struct sock_filter *code)
 {
-	struct program p = {code, 0, o};
+	struct program p = {.code = code, .o = o};
 	size_t jump;
 
 	load(&p, offsetof(struct seccomp_data, arch));

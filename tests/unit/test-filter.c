@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The call numbers of the seccomp table against libseccomp's, and the program's shape. */
+/* The call numbers of the seccomp table against libseccomp's, the program's shape, and what it answers
+ * to every call number. */
 #include "sandbox/filter.h"
 #include "tests/tap.h"
+#include <errno.h>
+#include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 static int
 number_of(uint32_t arch, const char *name)
@@ -39,13 +46,131 @@ check_row(struct filter_row row)
 		ok_int(row.compat, compat, row.name);
 }
 
+/* Runs the program as the kernel would. */
+static uint32_t
+answer(const struct sock_filter *code, const struct seccomp_data *data)
+{
+	uint32_t a = 0;
+
+	for (const struct sock_filter *in = code;; in++) {
+		switch (in->code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			memcpy(&a, (const char *)data + in->k, sizeof(a));
+			break;
+		case BPF_ALU | BPF_AND | BPF_K:
+			a &= in->k;
+			break;
+		case BPF_JMP | BPF_JA:
+			in += in->k;
+			break;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			in += a == in->k ? in->jt : in->jf;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			in += a >= in->k ? in->jt : in->jf;
+			break;
+		case BPF_JMP | BPF_JSET | BPF_K:
+			in += a & in->k ? in->jt : in->jf;
+			break;
+		case BPF_RET | BPF_K:
+			return in->k;
+		default:
+			return ~0U;
+		}
+	}
+}
+
+static const uint32_t allow = SECCOMP_RET_ALLOW, eperm = SECCOMP_RET_ERRNO | EPERM,
+		      enosys = SECCOMP_RET_ERRNO | ENOSYS;
+
+/* Calls that an argument decides about: one that passes, one that does not. */
+static const struct judged {
+	const char *name;
+	unsigned arg;
+	uint64_t good, bad;
+} judged[] = {
+	{"clone", 0, 0x11, CLONE_NEWUSER},
+	{"unshare", 0, CLONE_FILES, CLONE_NEWNS},
+	{"ioctl", 1, FIONREAD, TIOCSTI},
+	{"personality", 0, 0x0040000, 0x0400000},
+	{"socket", 0, AF_INET, AF_UNIX},
+	{"socketpair", 1, SOCK_STREAM, SOCK_DGRAM},
+	{"socketcall", 0, 3, 1},
+};
+
+static const struct judged *
+find_judged(const char *name)
+{
+	for (size_t i = 0; i < array_len(judged); i++)
+		if (!strcmp(judged[i].name, name))
+			return &judged[i];
+	return NULL;
+}
+
+static struct filter_row
+find_row(int nr, bool compat)
+{
+	size_t i = 0;
+
+	while (*filter_row(i).name && (compat ? filter_row(i).compat : filter_row(i).native) != nr)
+		i++;
+	return filter_row(i);
+}
+
+static bool
+answers_right(const struct sock_filter *code, uint32_t arch, bool compat, uint32_t nr)
+{
+	struct seccomp_data data = {.nr = (int)nr, .arch = arch};
+	struct filter_row row = find_row((int)nr, compat);
+	const struct judged *j = find_judged(row.name);
+	uint32_t got;
+
+	if (nr > 469)
+		return answer(code, &data) == enosys;
+	if (!j) {
+		got = answer(code, &data);
+		return *row.name ? got == eperm || got == enosys : got == allow;
+	}
+	data.args[0] = !strcmp(row.name, "socketpair") ? AF_UNIX : 0;
+	data.args[j->arg] = j->good;
+	got = answer(code, &data);
+	data.args[j->arg] = j->bad;
+	return got == allow && answer(code, &data) == eperm;
+}
+
+static void
+check_answers(const struct sock_filter *code, uint32_t arch, bool compat)
+{
+	uint32_t wrong = 0, n = 0;
+
+	for (uint32_t nr = 0; nr < 1024; nr++) {
+		if (!answers_right(code, arch, compat, nr)) {
+			wrong = nr;
+			n++;
+		}
+		if (!answers_right(code, arch, compat, nr | 0x40000000)) {
+			wrong = nr | 0x40000000;
+			n++;
+		}
+	}
+	ok(!n, "%s: every call number gets its answer (%u do not, one is %u)",
+		compat ? "32 bit" : "native", n, wrong);
+}
+
 int
 main(void)
 {
+	static const struct filter_options strict = {false, false};
 	struct sock_filter code[FILTER_MAX];
 
 	for (size_t i = 0; *filter_row(i).name; i++)
 		check_row(filter_row(i));
+	filter_build(&strict, code);
+	check_answers(code,
+		seccomp_arch_native() == SCMP_ARCH_X86_64 ? AUDIT_ARCH_X86_64 : AUDIT_ARCH_AARCH64,
+		false);
+	if (seccomp_arch_native() == SCMP_ARCH_X86_64)
+		check_answers(code, AUDIT_ARCH_I386, true);
 	for (unsigned bits = 0; bits < 4; bits++) {
 		struct filter_options o = {bits & 1, bits & 2};
 		size_t n = filter_build(&o, code);
