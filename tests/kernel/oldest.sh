@@ -42,7 +42,8 @@ for mode in '' attached; do
 	prints "${fuse:-0} 0
 0" "${mode:-by default}: the layers stand in the scratch for a moment, reports ${fuse:+are}${fuse:-are not} possible"
 	is "$(cat "$ERR")" "" "${mode:-by default}: without a word"
-	is "$(ls "$S/u/src")" n "${mode:-by default}: the write is in the scratch"
+	is "$(ls "$S/u/src")" "n
+s" "${mode:-by default}: the write is in the scratch, beside what was there"
 	ok "${mode:-by default}: the scratch holds no mount, and can be removed" sh -c \
 		'! grep -q "$1" /proc/self/mountinfo && chmod -R u+rwx "$1" && rm -r "$1"' - "$S"
 done
