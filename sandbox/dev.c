@@ -39,7 +39,7 @@ keep_target(struct view *v, const char *path)
 
 	if (fd < 0)
 		return;
-	real = view_path_of(v, fd);
+	real = setup_path_of(v->s, fd);
 	if (!dev_covers(real) || strvec_contains(&v->keeps, real))
 		return;
 	for (size_t i = 0; i < array_len(covered); i++)

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The home directory: an overlay like the workspace's, with all of the host's home below except the
- * credential stores, and with writes into the scratch that nobody commits. Tools keep their caches
- * there and must be able to write, and nothing they write may reach another task.
+ * The home directory and the credential stores, of this and of other homes.
  *
- * A home that is "/", or the workspace itself or inside it, has none of its own: there the workspace's
- * policy speaks. A home with mounts inside cannot be a lower layer; it stays read-only and the stores
- * are covered by mounts.
+ * Home gets an overlay like the workspace's, with all of the host's home below except the stores, and
+ * with writes into the scratch that nobody commits. Tools keep their caches there and must be able to
+ * write, and nothing they write may reach another task. The stores are hidden by their names, in the
+ * wall and in the policy layer, which tells who asks for one (layer.c).
+ *
+ * A home that is the workspace itself or inside it has no overlay: there the workspace's policy speaks,
+ * of stores too. Neither has "/". One with mounts inside cannot be a lower layer and stays read-only.
+ * There, and in other homes (`store` of the spec), stores are covered by mounts, of which nobody is told.
  */
+#include "proto/stores.h"
+#include "sandbox/layer.h"
 #include "sandbox/mount.h"
 #include "sandbox/view.h"
+#include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -21,46 +27,20 @@
 
 static const char no_remedy[] = "see the cause; vx works from kernel 6.1 on";
 
-static const char *const stores[] = {
-	".ssh",
-	".gnupg",
-	".aws",
-	".azure",
-	".kube",
-	".config/gcloud",
-	".config/gh",
-	".docker/config.json",
-	".netrc",
-	".git-credentials",
-	".npmrc",
-	".yarnrc.yml",
-	".pypirc",
-	".bunfig.toml",
-	".config/.bunfig.toml",
-	".cargo/credentials",
-	".cargo/credentials.toml",
-	".gem/credentials",
-	".config/hub",
-	".config/containers/auth.json",
-	".terraform.d/credentials.tfrc.json",
-	".vault-token",
-	".pgpass",
-};
-
 static const char whiteout[] = "home-whiteout";
 
 /* What the grants say about one store. */
 enum store_state {
 	STORE_HIDDEN,
 	STORE_OPEN,   /* granted by its own path */
-	STORE_PARTLY, /* something in it is granted: the rest stays hidden */
+	STORE_PARTLY, /* something in it is granted, or the workspace: the rest stays hidden */
 };
 
 static enum store_state
-store_state(const struct view *v, const char *path)
+store_state(const struct spec *spec, const char *path)
 {
-	const struct spec *spec = &v->s->spec;
-	enum store_state state = STORE_HIDDEN;
+	enum store_state state =
+		path_is_within(spec->workspace, path) ? STORE_PARTLY : STORE_HIDDEN;
 
 	for (size_t i = 0; i < spec->nrules; i++) {
 		const struct spec_rule *r = &spec->rules[i];
@@ -94,16 +74,16 @@ wall_parents(const struct view *v, int home, const char *store, int *ret)
 			return false;
 		if (!mkdirat(at, name, 0700)) {
 			if (fchmodat(at, name, st.st_mode & 07777, 0))
-				setup_die(errno, no_remedy, "cannot hide ~/%s", store);
+				setup_die(errno, no_remedy, "cannot hide %s", store);
 		} else if (errno != EEXIST) {
-			setup_die(errno, no_remedy, "cannot hide ~/%s", store);
+			setup_die(errno, no_remedy, "cannot hide %s", store);
 		}
 		next = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		close(at);
 		at = next;
 	}
 	if (at < 0)
-		setup_die(errno, no_remedy, "cannot hide ~/%s", store);
+		setup_die(errno, no_remedy, "cannot hide %s", store);
 	*ret = take_fd(&at);
 	return true;
 }
@@ -116,7 +96,7 @@ hide_by_name(const struct view *v, int home, const char *store)
 
 	if (wall_parents(v, home, store, &dir) &&
 		linkat(v->wall, whiteout, dir, path_base(store), 0))
-		setup_die(errno, no_remedy, "cannot hide ~/%s", store);
+		setup_die(errno, no_remedy, "cannot hide %s", store);
 }
 
 /*
@@ -135,25 +115,35 @@ hide_by_mount(struct view *v, int home, const char *store)
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st))
-		setup_die(errno, no_remedy, "cannot hide ~/%s", store);
+		setup_die(errno, no_remedy, "cannot hide %s", store);
 	mnt = S_ISDIR(st.st_mode)
 		      ? mount_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
 				options)
 		      : mount_clone(AT_FDCWD, "/dev/null", false);
 	if (mnt < 0)
-		setup_die(errno, no_remedy, "cannot hide ~/%s", store);
-	strvec_push_take(&v->stores, view_path_of(v, fd));
+		setup_die(errno, no_remedy, "cannot hide %s", store);
+	strvec_push_take(&v->stores, setup_path_of(v->s, fd));
 	view_add_bind(v, v->stores.v[v->stores.n - 1], mnt, S_ISDIR(st.st_mode));
 	v->binds[v->nbinds - 1].close = true;
 }
 
-static bool
-is_link(int home, const char *store)
+enum there {
+	THERE_NOT,
+	THERE_LINK, /* or behind one */
+	THERE,
+};
+
+static enum there
+look_for(int home, const char *store)
 {
 	cleanup_close int fd = fs_open_beneath(home, store, O_PATH | O_NOFOLLOW, 0);
 	struct stat st;
 
-	return fd >= 0 ? !fstat(fd, &st) && S_ISLNK(st.st_mode) : errno == ELOOP;
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? THERE_NOT
+		       : errno == ELOOP                    ? THERE_LINK
+							   : THERE;
+	return !fstat(fd, &st) && S_ISLNK(st.st_mode) ? THERE_LINK : THERE;
 }
 
 /* What is granted inside a store that stays hidden. Write grants are live binds already. */
@@ -182,53 +172,108 @@ is_below_grant(const struct view *v, const char *path)
 	return false;
 }
 
+/* With the overlay: by name, told. The policy layer also hides what comes later; the wall is for listings. */
 static void
-hide_store(struct view *v, int home, const char *store, bool by_name)
+hide_in_overlay(struct view *v, int home, const char *store)
 {
-	cleanup_free char *path = path_join(v->home_path, store);
-	enum store_state state = store_state(v, path);
+	cleanup_free char *path = path_join(v->s->home_path, store);
+	enum store_state state = store_state(&v->s->spec, path);
+	enum there there = look_for(home, store);
 
-	if (state == STORE_OPEN)
+	if (state == STORE_OPEN || (there == THERE_NOT && v->fuse >= 0))
 		return;
 	if (state == STORE_PARTLY)
 		keep_parts(v, path);
-	else if (by_name)
+	else
 		hide_by_name(v, home, store);
-	if (state == STORE_PARTLY || !by_name || is_below_grant(v, path) || is_link(home, store))
+	if (state == STORE_PARTLY || there == THERE_LINK || is_below_grant(v, path))
 		hide_by_mount(v, home, store);
+}
+
+/* Without one. */
+static void
+cover(struct view *v, const char *path)
+{
+	enum store_state state = store_state(&v->s->spec, path);
+
+	if (state == STORE_OPEN || path_is_within(path, v->s->spec.workspace))
+		return;
+	if (state == STORE_PARTLY)
+		keep_parts(v, path);
+	hide_by_mount(v, AT_FDCWD, path);
+}
+
+static void
+cover_home(struct view *v, const char *home)
+{
+	for (size_t i = 0; i < array_len(stores); i++) {
+		cleanup_free char *path =
+			xasprintf("%s/%s", strcmp(home, "/") != 0 ? home : "", stores[i].name);
+
+		cover(v, path);
+	}
+}
+
+void
+home_find(struct setup *s)
+{
+	const struct spec *spec = &s->spec;
+	cleanup_close int home = -1;
+
+	s->home = -1;
+	strvec_init(&s->home_stores);
+	if (!spec->home)
+		return;
+	home = open(spec->home, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (home < 0)
+		return;
+	s->home_path = setup_path_of(s, home);
+	if (!strcmp(s->home_path, "/") || path_is_within(s->home_path, spec->workspace))
+		return;
+	for (size_t i = 0; i < array_len(stores); i++) {
+		cleanup_free char *path = path_join(s->home_path, stores[i].name);
+
+		if (store_state(spec, path) == STORE_HIDDEN)
+			strvec_push(&s->home_stores, path);
+	}
+	s->home = take_fd(&home);
+}
+
+static void
+make_overlay(struct view *v)
+{
+	cleanup_close int home =
+		open(v->s->home_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_free char *why = NULL;
+	struct overlay o = {"h", layer_home_name(), home, "hu", "hw"};
+
+	if (home < 0)
+		setup_die(errno, no_remedy, "cannot open the home directory %s", v->s->home_path);
+	if (mknodat(v->wall, whiteout, S_IFCHR, 0))
+		setup_die(errno, no_remedy, "cannot make a whiteout");
+	for (size_t i = 0; i < array_len(stores); i++)
+		hide_in_overlay(v, home, stores[i].name);
+	v->home = view_overlay(v, &o, &why);
+	if (v->home >= 0)
+		return;
+	/* Something is mounted in it, or it is of a kind that cannot be a lower layer: the host's home
+	 * stays, read-only as all of the host. */
+	cover_home(v, v->s->home_path);
+	setup_note(
+		"the home directory %s stays read-only in the sandbox: %s", v->s->home_path, why);
 }
 
 void
 home_prepare(struct view *v)
 {
 	const struct spec *spec = &v->s->spec;
-	cleanup_close int home = -1;
-	cleanup_free char *why = NULL;
-	struct overlay o = {"h", false, -1, "hu", "hw"};
 
-	if (!spec->home)
-		return;
-	home = open(spec->home, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (home < 0)
-		return;
-	v->home_path = view_path_of(v, home);
-	if (!strcmp(v->home_path, "/") || path_is_within(v->home_path, spec->workspace)) {
-		free(take_ptr(&v->home_path));
-		return;
-	}
-	if (mknodat(v->wall, whiteout, S_IFCHR, 0))
-		setup_die(errno, no_remedy, "cannot make a whiteout");
-	for (size_t i = 0; i < array_len(stores); i++)
-		hide_store(v, home, stores[i], true);
-	o.lower = home;
-	v->home = view_overlay(v, &o, &why);
-	if (v->home >= 0)
-		return;
-	/* Something is mounted in it, or it is of a kind that cannot be a lower layer: the host's home
-	 * stays, read-only as all of the host. */
-	for (size_t i = 0; i < array_len(stores); i++)
-		hide_store(v, home, stores[i], false);
-	setup_note("the home directory %s stays read-only in the sandbox: %s", v->home_path, why);
+	if (v->s->home >= 0)
+		make_overlay(v);
+	else if (v->s->home_path)
+		cover_home(v, v->s->home_path);
+	for (size_t i = 0; i < spec->stores.n; i++)
+		cover(v, spec->stores.v[i]);
 }
 
 void
@@ -238,7 +283,7 @@ home_attach(struct view *v)
 
 	if (v->home < 0)
 		return;
-	at = view_mount_point(v, v->home_path, true);
+	at = view_mount_point(v, v->s->home_path, true);
 	if (at < 0 || mount_attach(v->home, at, ""))
-		setup_die(errno, no_remedy, "cannot attach the home directory %s", v->home_path);
+		setup_die(errno, no_remedy, "cannot attach the home directory %s", v->s->home_path);
 }

@@ -10,8 +10,6 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-struct strvec;
-
 /* Whose ids exist inside. Everything else would be shown as the overflow id and could not be copied
  * up (EOVERFLOW). */
 struct owner {
@@ -30,14 +28,5 @@ int host_look(int hostfd, const char *path, enum host_kind *ret, struct stat *re
 DIR *host_opendir(int hostfd, const char *path);
 /* The next name that is not "." or "..", and its kind. 1, 0 at the end, -1 with errno. */
 int host_readdir(DIR *d, const char **ret_name, enum host_kind *ret);
-
-/*
- * A granted link passes, and the grant also applies to where it leads inside the workspace (whose
- * absolute path tells which absolute links do): grants the target, and every link on the way to it,
- * by ruleset_add_read. Paths that were granted are appended to `granted`. Nothing is granted when the way leads out of the workspace, to nothing, in
- * circles (40 links), or to a directory that the link itself is in.
- */
-void host_grant_target(int hostfd, const char *workspace, struct ruleset *rules, const char *link,
-	struct strvec *granted);
 
 #endif

@@ -19,6 +19,7 @@
 #include "util/htab.h"
 #include "util/path.h"
 #include "util/strbuf.h"
+#include <limits.h>
 #include <linux/fuse.h>
 #include <sched.h>
 #include <sys/uio.h>
@@ -31,6 +32,7 @@ enum {
 	ANSWERS_MAX = 1024,     /* before other fds get a look */
 	SPIN_NS = 50 * 1000,
 	FOREVER_SECONDS = 1000 * 1000 * 1000,
+	HOME_NAME = NAME_MAX + 1,
 
 	/* Since Linux 6.14: a connection whose server does not answer for so long is aborted, so
 	 * that a stopped helper cannot leave processes that no signal ends (findings 15). */
@@ -77,6 +79,16 @@ struct request {
 	size_t narg;
 };
 
+const char *
+layer_home_name(void)
+{
+	static char name[HOME_NAME + 1];
+
+	if (!*name)
+		memset(name, 'h', HOME_NAME);
+	return name;
+}
+
 struct layer *
 layer_new(const struct layer_options *o)
 {
@@ -115,6 +127,21 @@ bool
 layer_pure_changed(const struct layer *l)
 {
 	return pure_changed(&l->pure);
+}
+
+/* A path of the home is absolute, one of the workspace is not. */
+static bool
+is_in_home(const char *path)
+{
+	return *path == '/';
+}
+
+static int
+look(const struct layer *l, const char *path, enum host_kind *ret, struct stat *ret_st)
+{
+	if (is_in_home(path))
+		return host_look(l->o.homefd, path_below(path, l->o.home), ret, ret_st);
+	return host_look(l->o.hostfd, path, ret, ret_st);
 }
 
 /* The path of a directory's number; NULL for any other. */
@@ -247,11 +274,12 @@ answer_entry(const struct request *r, uint64_t node, const struct fuse_attr *att
 	return answer(r, 0, &out, sizeof(out));
 }
 
-/* Node 0 is "no such name", to be remembered. */
+/* Node 0 is "no such name", to be remembered: whatever comes to be there passes, with all that is in it.
+ * What is not remembered passes as it is now; the kernel asks again when it has forgotten the name. */
 static int
-answer_pass(const struct request *r)
+answer_pass(const struct request *r, bool for_ever)
 {
-	return answer_entry(r, 0, NULL);
+	return for_ever ? answer_entry(r, 0, NULL) : answer_error(r, ENOENT);
 }
 
 static int
@@ -268,7 +296,8 @@ answer_dir(struct layer *l, const struct request *r, const char *path, const str
 	uint64_t node = dir_number(l, path);
 	struct fuse_attr attr = dir_attr(l, node, st);
 
-	if (wall_mkdir(l->o.wall, path))
+	/* The home's wall is full from the start. */
+	if (!is_in_home(path) && wall_mkdir(l->o.wall, path))
 		return answer_error(r, EIO);
 	return answer_entry(r, node, &attr);
 }
@@ -290,17 +319,6 @@ tell_denied(struct layer *l, const struct request *r, const char *path, bool hos
 		l->o.denied(l->o.ctx, &d);
 }
 
-static void
-grant_target(struct layer *l, const char *link)
-{
-	cleanup_strvec struct strvec granted = STRVEC_INIT;
-
-	host_grant_target(l->o.hostfd, l->o.workspace, l->o.rules, link, &granted);
-	for (size_t i = 0; i < granted.n; i++)
-		if (ruleset_may_read(l->o.rules, granted.v[i]))
-			wall_show(l->o.wall, granted.v[i]);
-}
-
 static int
 serve_passed(struct layer *l, const struct request *r, const char *path, enum host_kind kind,
 	const struct stat *st)
@@ -310,22 +328,42 @@ serve_passed(struct layer *l, const struct request *r, const char *path, enum ho
 	if (kind == HOST_DIR && owner_is_foreign(&l->owner, st) &&
 		ruleset_is_written(l->o.rules, path))
 		return answer_dir(l, r, path, st);
-	if (kind == HOST_LINK && ruleset_names(l->o.rules, path))
-		grant_target(l, path);
-	return answer_pass(r);
+	/* In the place of what is no directory there may be one later. */
+	return answer_pass(
+		r, kind == HOST_DIR || ruleset_verdict(l->o.rules, path, HOST_DIR) == VERDICT_PASS);
 }
 
 static int
 serve_traversed(struct layer *l, const struct request *r, const char *path, const struct stat *st)
 {
-	cleanup_strvec struct strvec links = STRVEC_INIT;
-
 	/* Once a directory it stays one: the kernel may know names in it. */
-	if (htab_get(&l->ids, path) || !pure_check(&l->pure, path, &links))
+	if (htab_get(&l->ids, path) || !pure_check(&l->pure, path))
 		return answer_dir(l, r, path, st);
-	for (size_t i = 0; i < links.n; i++)
-		grant_target(l, links.v[i]);
-	return answer_pass(r);
+	return answer_pass(r, true);
+}
+
+/* Everything passes, for ever, but the stores and the directories on the way to one. */
+static int
+serve_in_home(struct layer *l, const struct request *r, const char *path)
+{
+	bool is_way = !strcmp(path, l->o.home), is_store = false;
+	enum host_kind kind;
+	struct stat st;
+
+	for (size_t i = 0; i < l->o.stores->n && !is_store; i++) {
+		is_store = !strcmp(l->o.stores->v[i], path);
+		is_way = is_way || path_is_within(l->o.stores->v[i], path);
+	}
+	if (!is_store && !is_way)
+		return answer_pass(r, true);
+	if (look(l, path, &kind, &st))
+		return answer_error(r, EIO);
+	if (!is_store)
+		return kind == HOST_DIR ? answer_dir(l, r, path, &st) : answer_pass(r, true);
+	/* Tools look for them at each start: that there is none is not worth a word. */
+	if (kind != HOST_ABSENT)
+		tell_denied(l, r, path, true);
+	return answer_whiteout(l, r);
 }
 
 static bool
@@ -349,8 +387,12 @@ serve_lookup(struct layer *l, const struct request *r)
 		return answer_error(r, r->in->nodeid == NODE_WHITEOUT ? ENOTDIR : ESTALE);
 	if (!name_is_sound(r->arg, r->narg))
 		return answer_error(r, EINVAL);
+	if (r->in->nodeid == FUSE_ROOT_ID && l->o.home && !strcmp(r->arg, layer_home_name()))
+		return serve_in_home(l, r, l->o.home);
 	path = path_join(dir, r->arg);
-	if (host_look(l->o.hostfd, path, &kind, &st))
+	if (is_in_home(path))
+		return serve_in_home(l, r, path);
+	if (look(l, path, &kind, &st))
 		return answer_error(r, EIO);
 	switch (ruleset_verdict(l->o.rules, path, kind)) {
 	case VERDICT_PASS:
@@ -380,7 +422,7 @@ serve_getattr(struct layer *l, const struct request *r)
 	}
 	if (!path)
 		return answer_error(r, ESTALE);
-	if (host_look(l->o.hostfd, path, &kind, &st))
+	if (look(l, path, &kind, &st))
 		return answer_error(r, EIO);
 	if (kind != HOST_DIR)
 		return answer_error(r, ESTALE);
@@ -398,7 +440,7 @@ serve_readdir(struct layer *l, const struct request *r)
 
 	if (!path)
 		return answer_error(r, ENOTDIR);
-	if (wall_fill(l->o.wall, path))
+	if (!is_in_home(path) && wall_fill(l->o.wall, path))
 		return answer_error(r, errno == EACCES ? EACCES : EIO);
 	return answer(r, 0, NULL, 0);
 }

@@ -6,6 +6,9 @@
  *
  * Raw protocol on the /dev/fuse fd (linux/fuse.h); one thread; bytes from the kernel are still
  * checked (length, NUL, node number) before use.
+ *
+ * The home's overlay has a layer of the same connection, a directory of its own that lies in the root
+ * under layer_home_name(). All passes there but the credential stores.
  */
 #ifndef SANDBOX_LAYER_H
 #define SANDBOX_LAYER_H
@@ -15,6 +18,7 @@
 #include <sys/types.h>
 
 struct layer;
+struct strvec;
 
 enum {
 	/* Denials told one by one; beyond that they are only counted. */
@@ -24,23 +28,28 @@ enum {
 };
 
 struct layer_denial {
-	const char *path; /* from the workspace */
+	const char *path; /* from the workspace; absolute: a credential store of the home */
 	bool host_has_it; /* false: a probe, never a finding */
 	uint32_t pid;     /* thread id of the asker, in the pid namespace of the mount's owner */
 };
 
 struct layer_options {
-	struct ruleset *rules;
-	int hostfd; /* the real workspace, O_PATH, opened before the overlay covered it */
-	const char *workspace; /* its absolute path, borrowed */
-	struct wall *wall;     /* filled before a directory's first READDIR is answered */
-	uid_t uid;             /* the caller: shown as owner where the host's owner is not mapped */
+	const struct ruleset *rules;
+	const char *home;            /* the home directory's path; NULL: it has no overlay */
+	int homefd;                  /* that directory, O_PATH */
+	const struct strvec *stores; /* absolute paths in it that are hidden, and told */
+	int hostfd;        /* the real workspace, O_PATH, opened before the overlay covered it */
+	struct wall *wall; /* filled before a directory's first READDIR is answered */
+	uid_t uid;         /* the caller: shown as owner where the host's owner is not mapped */
 	gid_t gid;
 	bool maps_all; /* every id is mapped to itself: owners are shown as they are */
 	/* First time a hidden name is asked for. Names asked again are not told again. */
 	void (*denied)(void *ctx, const struct layer_denial *d);
 	void *ctx;
 };
+
+/* Longer than a name can be in any overlay, so that it is none of the workspace's. */
+const char *layer_home_name(void);
 
 struct layer *layer_new(const struct layer_options *o);
 /* Answers what is waiting on the (non-blocking) fd; after an answer it yields and looks again for

@@ -186,7 +186,7 @@ make_upper(const char *name, const struct stat *like)
 static void
 open_places(struct setup *s)
 {
-	struct stat home;
+	struct stat st;
 
 	s->host = open(s->spec.workspace, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (s->host < 0 || fstat(s->host, &s->host_st))
@@ -198,8 +198,9 @@ open_places(struct setup *s)
 	if (mkdir("w", 0700) || mkdir("tmp", 01777))
 		setup_die(
 			errno, "give an empty directory", "cannot make directories in the scratch");
-	if (s->spec.home && !stat(s->spec.home, &home) && S_ISDIR(home.st_mode)) {
-		make_upper("hu", &home);
+	home_find(s);
+	if (s->home >= 0 && !fstat(s->home, &st)) {
+		make_upper("hu", &st);
 		if (mkdir("hw", 0700))
 			setup_die(errno, "give an empty directory",
 				"cannot make directories in the scratch");

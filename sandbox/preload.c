@@ -134,9 +134,7 @@ may_copy(struct copier *c, size_t i)
 		c->bytes += st->st_size;
 		return !S_ISDIR(c->p->v[i].mode);
 	case S_IFLNK:
-		/* The policy layer must be asked for a link that a rule names: its target is granted
-		 * with it. */
-		return !S_ISDIR(c->p->v[i].mode) && !ruleset_names(c->rules, c->p->v[i].path);
+		return !S_ISDIR(c->p->v[i].mode);
 	default:
 		return false; /* a fifo or socket leads to somebody; a copy would not */
 	}

@@ -4,6 +4,7 @@
 #include "util/cleanup.h"
 #include "util/path.h"
 #include "util/strbuf.h"
+#include "util/strvec.h"
 
 void
 pure_init(struct pure *p, int hostfd, const struct ruleset *rules, const struct owner *owner)
@@ -32,7 +33,6 @@ struct test {
 	struct strvec todo; /* directories */
 	size_t done;
 	size_t names;
-	struct strvec *links;
 };
 
 static bool
@@ -40,8 +40,6 @@ name_is_pure(struct pure *p, struct test *t, const char *path, enum host_kind ki
 {
 	switch (ruleset_verdict(p->rules, path, kind)) {
 	case VERDICT_PASS:
-		if (kind == HOST_LINK && ruleset_names(p->rules, path))
-			strvec_push(t->links, path);
 		return true;
 	case VERDICT_TRAVERSE:
 		strvec_push(&t->todo, path);
@@ -86,21 +84,22 @@ dir_is_pure(struct pure *p, struct test *t, const char *path)
 }
 
 bool
-pure_check(struct pure *p, const char *path, struct strvec *links)
+pure_check(struct pure *p, const char *path)
 {
-	struct test t = {.links = links};
+	struct test t = {.todo = STRVEC_INIT};
 	size_t before = p->n;
 	bool is_pure = true;
 
 	if (htab_get(&p->roots, path))
 		return true;
+	if (ruleset_hides_below(p->rules, path))
+		return false;
 	strvec_push(&t.todo, path);
 	while (is_pure && t.done < t.todo.n)
 		is_pure = dir_is_pure(p, &t, t.todo.v[t.done++]);
 	strvec_release(&t.todo);
 	if (!is_pure) {
 		forget_from(p, before);
-		strvec_release(links);
 		return false;
 	}
 	htab_putn_copy(&p->roots, path, strlen(path), p);

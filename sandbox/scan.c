@@ -25,14 +25,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-/* Nobody makes such a path by accident, and the core would have to carry it. */
-enum {
-	PATH_LIMIT = 64 << 10
-};
 
 /* A directory on the way from the top to where we are. */
 struct level {
@@ -199,15 +195,12 @@ list(struct scan *sc)
 		if (!strcmp(de->d_name, ".") || !strcmp(de->d_name, ".."))
 			continue;
 		path_append(&sc->path, de->d_name);
-		if (sc->path.len > PATH_LIMIT) {
-			errno = ENAMETOOLONG;
-			fail(sc, "tell");
-		}
 		if (fstatat(sc->fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			fail(sc, "look at");
 		copy = copy_at_path(sc);
 		l->ncopied += copy != NULL;
-		if (S_ISDIR(st.st_mode))
+		/* The core refuses a path that is too long: it need hear of one only, not of what is below. */
+		if (S_ISDIR(st.st_mode) && sc->path.len < PATH_MAX)
 			/* its attributes need it open: told on entering */
 			strvec_push(&l->dirs, de->d_name);
 		else if (!copy || !preload_is_untouched(sc->preload, copy, &st))

@@ -43,6 +43,7 @@ struct server {
 	char line[8]; /* what came over sigfd since the last newline */
 	size_t nline;
 	bool is_started, is_over;
+	uint64_t early;      /* denials that are not the command's */
 	struct strvec notes; /* of the set-up: told after STARTED */
 };
 
@@ -83,8 +84,12 @@ on_denied(void *ctx, const struct layer_denial *d)
 	 * asks on its way to the working directory. */
 	if (!sv->is_started)
 		on_report(sv);
+	if (!sv->is_started) {
+		sv->early += d->host_has_it;
+		return;
+	}
 	/* A name at a depth that no frame can carry, or millions of them: counted, not told. */
-	if (!sv->is_started || strlen(d->path) > STATUS_STRING_MAX || tell_queue_is_full())
+	if (strlen(d->path) > STATUS_STRING_MAX || tell_queue_is_full())
 		return;
 	status_init(&st, STATUS_DENIAL);
 	st.u.denial.op = d->host_has_it ? DENIAL_READ : DENIAL_PROBE;
@@ -102,7 +107,6 @@ on_denied(void *ctx, const struct layer_denial *d)
 static void
 on_layers(struct server *sv, const struct report *r)
 {
-	const struct spec *s = &sv->s->spec;
 	struct err e = ERR_INIT;
 	int mnt = r->u.layers.fuse_mnt, wall = r->u.layers.wall;
 
@@ -116,13 +120,15 @@ on_layers(struct server *sv, const struct report *r)
 		fd_close(&wall);
 		return;
 	}
-	sv->wall = wall_new(wall, "w", sv->s->host, s->workspace, sv->s->rules, &e);
+	sv->wall = wall_new(wall, "w", sv->s->host, sv->s->rules, &e);
 	if (!sv->wall)
 		setup_die(0, "", "%s", e.text);
 	sv->layer = layer_new(&(struct layer_options){
 		.rules = sv->s->rules,
 		.hostfd = sv->s->host,
-		.workspace = s->workspace,
+		.homefd = sv->s->home,
+		.home = sv->s->home >= 0 ? sv->s->home_path : NULL,
+		.stores = &sv->s->home_stores,
 		.wall = sv->wall,
 		.uid = sv->s->uid,
 		.gid = sv->s->gid,
@@ -283,7 +289,7 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 			tell_more();
 	}
 	if (sv.layer) {
-		ret->denials = layer_denials(sv.layer);
+		ret->denials = layer_denials(sv.layer) - sv.early;
 		ret->pure_changed = layer_pure_changed(sv.layer);
 	}
 	if (!ret->ended)

@@ -4,7 +4,9 @@
  */
 #include "sandbox/setup.h"
 #include "sandbox/tell.h"
+#include "util/cleanup.h"
 #include "util/fd.h"
+#include "util/strbuf.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -63,6 +65,24 @@ setup_note(const char *fmt, ...)
 		setup_report(&r);
 	else
 		tell_note(r.u.note);
+}
+
+char *
+setup_path_of(const struct setup *s, int fd)
+{
+	char name[32];
+	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "self/fd/%d", fd);
+	strbuf_grow(&sb, PATH_MAX);
+	n = readlinkat(s->proc, name, sb.buf, PATH_MAX);
+	if (n < 0)
+		setup_die(errno, "see the cause; vx works from kernel 6.1 on",
+			"cannot read the path of an open directory");
+	sb.len = (size_t)n;
+	sb.buf[n] = '\0';
+	return strbuf_take(&sb);
 }
 
 static int

@@ -27,7 +27,7 @@ struct ruleset;
 
 struct setup {
 	struct spec spec;
-	struct ruleset *rules; /* of the spec; each process changes its own */
+	struct ruleset *rules; /* of the spec */
 	struct preload preload;
 	uid_t uid;
 	gid_t gid;
@@ -37,6 +37,9 @@ struct setup {
 	int proc;      /* the caller's procfs, O_PATH, checked to be one */
 	int host;      /* the workspace, O_PATH, in the caller's mount namespace */
 	struct stat host_st;
+	int home;        /* the home that gets an overlay, O_PATH, as host; -1: none does */
+	char *home_path; /* canonical */
+	struct strvec home_stores; /* paths of the credential stores that it hides by name */
 	int null;
 	int self;       /* pidfd of the helper */
 	int report[2];  /* init to helper */
@@ -92,6 +95,8 @@ void setup_report(const struct report *r);
 /* Ends this process: in init by a report, in the helper by a frame or a line. num: errno or 0. */
 attr_noreturn void setup_die(int num, const char *remedy, const char *fmt, ...) attr_printf(3, 4);
 void setup_note(const char *fmt, ...) attr_printf(1, 2);
+/* The canonical path of an open fd, owned. */
+char *setup_path_of(const struct setup *s, int fd);
 /* Closes every fd above 2 but these. */
 void setup_keep_only(int *fds, size_t n);
 
@@ -99,6 +104,11 @@ void setup_keep_only(int *fds, size_t n);
 
 /* Makes the namespaces. Returns in the helper; in init it runs `inside`, which does not return. */
 void ns_start(struct setup *s, attr_noreturn void (*inside)(struct setup *s));
+
+/* home.c */
+
+/* Decides what becomes of the home directory, before there are two processes. */
+void home_find(struct setup *s);
 
 /* net.c */
 

@@ -29,23 +29,6 @@ static const char lower_add[] = "lowerdir+";
 
 static const char no_remedy[] = "see the cause; vx works from kernel 6.1 on";
 
-char *
-view_path_of(const struct view *v, int fd)
-{
-	char name[32];
-	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
-	ssize_t n;
-
-	snprintf(name, sizeof(name), "self/fd/%d", fd);
-	strbuf_grow(&sb, PATH_MAX);
-	n = readlinkat(v->s->proc, name, sb.buf, PATH_MAX);
-	if (n < 0)
-		setup_die(errno, no_remedy, "cannot read the path of an open directory");
-	sb.len = (size_t)n;
-	sb.buf[n] = '\0';
-	return strbuf_take(&sb);
-}
-
 /* Is something mounted strictly below this directory (our own stage in the scratch aside)? */
 static bool
 has_mount_below(const struct view *v, const char *dir)
@@ -144,9 +127,8 @@ hand_over(struct view *v)
 static void
 fill_wall(struct view *v)
 {
-	const struct spec *s = &v->s->spec;
 	struct err e = ERR_INIT;
-	struct wall *wall = wall_new(v->wall, "w", v->s->host, s->workspace, v->s->rules, &e);
+	struct wall *wall = wall_new(v->wall, "w", v->s->host, v->s->rules, &e);
 
 	if (!wall || wall_fill_all(wall, &e))
 		setup_die(0, "", "%s", e.text);
@@ -171,12 +153,16 @@ static int
 add_lowers_detached(struct view *v, const struct overlay *o, int context)
 {
 	cleanup_close int wall = openat(v->wall, o->wall_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int policy = -1;
 
 	if (wall < 0)
 		return -1;
-	if (o->with_policy && v->fuse >= 0 &&
-		fsconfig(context, FSCONFIG_SET_FD, lower_add, NULL, v->fuse))
-		return -1;
+	if (v->fuse >= 0) {
+		policy = openat(v->fuse, *o->policy_name ? o->policy_name : ".",
+			O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (policy < 0 || fsconfig(context, FSCONFIG_SET_FD, lower_add, NULL, policy))
+			return -1;
+	}
 	if (fsconfig(context, FSCONFIG_SET_FD, lower_add, NULL, wall))
 		return -1;
 	return fsconfig(context, FSCONFIG_SET_FD, lower_add, NULL, o->lower);
@@ -186,6 +172,7 @@ static int
 add_lowers_attached(struct view *v, const struct overlay *o, int context)
 {
 	char at[8], lowers[64];
+	const char *policy = v->fuse < 0 ? "" : *o->policy_name ? "s/p:" : "s/f:";
 	cleanup_close int lower = -1;
 
 	stage_layers(v);
@@ -193,8 +180,14 @@ add_lowers_attached(struct view *v, const struct overlay *o, int context)
 	lower = mount_clone(o->lower, "", false);
 	if (lower < 0 || mount_attach(lower, AT_FDCWD, at))
 		return -1;
-	snprintf(lowers, sizeof(lowers), "%ss/%s:%s", o->with_policy && v->fuse >= 0 ? "s/f:" : "",
-		o->wall_name, at);
+	/* Its name is too long for an option. */
+	if (v->fuse >= 0 && *o->policy_name) {
+		cleanup_close int part = mount_clone(v->fuse, o->policy_name, false);
+
+		if (part < 0 || mkdir("s/p", 0755) || mount_attach(part, AT_FDCWD, "s/p"))
+			return -1;
+	}
+	snprintf(lowers, sizeof(lowers), "%ss/%s:%s", policy, o->wall_name, at);
 	return fsconfig(context, FSCONFIG_SET_STRING, "lowerdir", lowers, 0);
 }
 
@@ -270,7 +263,7 @@ static int
 make_workspace(struct view *v)
 {
 	const struct spec *spec = &v->s->spec;
-	struct overlay o = {"w", true, v->workspace, "u", "w"};
+	struct overlay o = {"w", "", v->workspace, "u", "w"};
 	cleanup_free char *why = NULL;
 	int mnt = view_overlay(v, &o, &why);
 
@@ -397,6 +390,12 @@ attach_binds(struct view *v)
 	qsort(v->binds, v->nbinds, sizeof(*v->binds), compare_binds);
 	for (size_t i = 0; i < v->nbinds; i++)
 		attach_at(v, v->binds[i].path, v->binds[i].mnt, v->binds[i].is_dir);
+}
+
+/* Once all that has its place in them is there. */
+static void
+close_binds(struct view *v)
+{
 	for (size_t i = 0; i < v->nbinds; i++)
 		if (v->binds[i].close && mount_set(v->binds[i].mnt, MOUNT_ATTR_RDONLY))
 			setup_die(errno, no_remedy, "cannot close %s", v->binds[i].path);
@@ -504,6 +503,7 @@ view_build(struct setup *s)
 	for (size_t i = 0; i < s->spec.hide.n; i++)
 		view_cover(s->spec.hide.v[i]);
 	attach_at(&v, s->spec.workspace, workspace, true);
+	close_binds(&v);
 	dev_finish(&v);
 	net_loopback_up();
 	cwd = open_cwd(&v, workspace);

@@ -33,7 +33,6 @@ struct view {
 	struct strvec keeps;  /* paths below /run, /tmp or /dev that stay visible read-only */
 	struct strvec stores; /* paths of credential stores among the binds */
 	int home;             /* its overlay; -1: none of its own */
-	char *home_path;      /* canonical, or NULL */
 };
 
 /* view.c */
@@ -41,19 +40,17 @@ struct view {
 /* Builds everything, then init_run. */
 attr_noreturn void view_build(struct setup *s);
 
-/* The overlay of wall/WALL_NAME (and the policy layer where with_policy) over lower. upper, work: in
- * the scratch. -1 with *ret_why an owned text: what the kernel said. */
+/* The overlay of POLICY_NAME in the policy layer (where there is one; "": its root) over wall/WALL_NAME
+ * over lower. upper, work: in the scratch. -1 with *ret_why an owned text: what the kernel said. */
 struct overlay {
 	const char *wall_name;
-	bool with_policy;
+	const char *policy_name;
 	int lower;
 	const char *upper, *work;
 };
 int view_overlay(struct view *v, const struct overlay *o, char **ret_why);
 /* Binds the path read-only over what will cover it; a missing one is left out. */
 void view_keep(struct view *v, const char *path);
-/* The canonical path of an open fd, owned. */
-char *view_path_of(const struct view *v, int fd);
 /* Remembers to bind path over what will cover it. deep: with the mounts below. */
 void view_add_bind(struct view *v, const char *path, int mnt, bool is_dir);
 /* Opens the mount point at an absolute canonical path, O_PATH; missing directories (and for !is_dir

@@ -16,14 +16,12 @@ struct wall {
 	int tmpfs; /* borrowed */
 	int host;  /* borrowed */
 	int tree;
-	const char *workspace;
-	struct ruleset *rules;
+	const struct ruleset *rules;
 	struct htab filled;
 };
 
 struct wall *
-wall_new(int tmpfsfd, const char *subdir, int hostfd, const char *workspace, struct ruleset *rules,
-	struct err *e)
+wall_new(int tmpfsfd, const char *subdir, int hostfd, const struct ruleset *rules, struct err *e)
 {
 	cleanup_close int tree = -1;
 	struct wall *w;
@@ -46,7 +44,6 @@ wall_new(int tmpfsfd, const char *subdir, int hostfd, const char *workspace, str
 	w->tmpfs = tmpfsfd;
 	w->host = hostfd;
 	w->tree = take_fd(&tree);
-	w->workspace = workspace;
 	w->rules = rules;
 	htab_init(&w->filled);
 	return w;
@@ -76,20 +73,6 @@ wall_mkdir(struct wall *w, const char *path)
 	return unlinkat(w->tree, path, 0) || mkdirat(w->tree, path, 0755) ? -1 : 0;
 }
 
-void
-wall_show(struct wall *w, const char *path)
-{
-	/* Fails where no whiteout is: nothing to take away. */
-	if (*path)
-		unlinkat(w->tree, path, 0);
-}
-
-/* What wall_fill_all wants to know of a directory while it is filled. */
-struct found {
-	struct strvec *dirs;  /* traverse directories */
-	struct strvec *links; /* granted by a rule of their own */
-};
-
 static int
 hide_name(struct wall *w, int dir, const char *name)
 {
@@ -98,8 +81,9 @@ hide_name(struct wall *w, int dir, const char *name)
 	return -1;
 }
 
+/* The names of the host's directory d, at `path`. Those to traverse go to ret_dirs, unless that is NULL. */
 static int
-fill_from(struct wall *w, DIR *d, int dir, const char *path, struct found *found)
+fill_from(struct wall *w, DIR *d, int dir, const char *path, struct strvec *ret_dirs)
 {
 	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
 	const char *name;
@@ -115,24 +99,22 @@ fill_from(struct wall *w, DIR *d, int dir, const char *path, struct found *found
 		switch (ruleset_verdict(w->rules, sb.buf, kind)) {
 		case VERDICT_HIDE:
 		case VERDICT_QUIET:
-			if (dir >= 0 && hide_name(w, dir, name))
+			if (hide_name(w, dir, name))
 				return -1;
 			break;
 		case VERDICT_TRAVERSE:
-			if (found)
-				strvec_push(found->dirs, sb.buf);
+			if (ret_dirs)
+				strvec_push(ret_dirs, sb.buf);
 			break;
 		case VERDICT_PASS:
-			if (found && kind == HOST_LINK && ruleset_names(w->rules, sb.buf))
-				strvec_push(found->links, sb.buf);
 			break;
 		}
 	}
 	return got;
 }
 
-int
-wall_fill(struct wall *w, const char *path)
+static int
+fill(struct wall *w, const char *path, struct strvec *ret_dirs)
 {
 	cleanup_close int dir = -1;
 	cleanup_dir DIR *d = NULL;
@@ -144,28 +126,16 @@ wall_fill(struct wall *w, const char *path)
 	if (dir < 0)
 		return -1;
 	d = host_opendir(w->host, path);
-	if (!d || fill_from(w, d, dir, path, NULL))
+	if (!d || fill_from(w, d, dir, path, ret_dirs))
 		return -1;
 	htab_putn_copy(&w->filled, path, strlen(path), w);
 	return 0;
 }
 
-/* All traverse directories, parents first, and the links that rules name. */
-static int
-walk(struct wall *w, struct strvec *dirs, struct strvec *links)
+int
+wall_fill(struct wall *w, const char *path)
 {
-	struct found found = {dirs, links};
-
-	strvec_push(dirs, "");
-	for (size_t i = 0; i < dirs->n; i++) {
-		cleanup_dir DIR *d = host_opendir(w->host, dirs->v[i]);
-
-		if (!d && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-			continue;
-		if (!d || fill_from(w, d, -1, dirs->v[i], &found))
-			return -1;
-	}
-	return 0;
+	return fill(w, path, NULL);
 }
 
 /* As the host's. Last, and from the deepest up: filling needs the rights and changes the time. */
@@ -189,21 +159,11 @@ copy_attributes(struct wall *w, const char *path)
 int
 wall_fill_all(struct wall *w, struct err *e)
 {
-	cleanup_strvec struct strvec dirs = STRVEC_INIT, links = STRVEC_INIT;
-	cleanup_strvec struct strvec granted = STRVEC_INIT;
+	cleanup_strvec struct strvec dirs = STRVEC_INIT;
 
-	/* A target may be granted only because of its link: the links first, then look again. */
-	if (walk(w, &dirs, &links))
-		return err_set(e, ERR_SANDBOX, errno, "read the workspace");
-	for (size_t i = 0; i < links.n; i++)
-		host_grant_target(w->host, w->workspace, w->rules, links.v[i], &granted);
-	if (granted.n) {
-		strvec_release(&dirs);
-		if (walk(w, &dirs, &links))
-			return err_set(e, ERR_SANDBOX, errno, "read the workspace");
-	}
+	strvec_push(&dirs, "");
 	for (size_t i = 0; i < dirs.n; i++)
-		if (wall_mkdir(w, dirs.v[i]) || wall_fill(w, dirs.v[i]))
+		if (wall_mkdir(w, dirs.v[i]) || fill(w, dirs.v[i], &dirs))
 			return err_set(e, ERR_SANDBOX, errno, "hide what is in \"%s\"", dirs.v[i]);
 	for (size_t i = dirs.n; i--;)
 		if (copy_attributes(w, dirs.v[i]))

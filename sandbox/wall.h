@@ -15,22 +15,18 @@ struct wall;
 /*
  * tmpfsfd: the writable root of the tmpfs (nr_inodes=0). Its directory `subdir` is the layer, made
  * here unless it is there; beside it, under the name "wh", stands the one whiteout (character
- * device 0:0) that the others are links to. `workspace`: its absolute path. All fds are borrowed, and
- * so is the path.
+ * device 0:0) that the others are links to. All fds are borrowed.
  */
-struct wall *wall_new(int tmpfsfd, const char *subdir, int hostfd, const char *workspace,
-	struct ruleset *rules, struct err *e);
+struct wall *wall_new(
+	int tmpfsfd, const char *subdir, int hostfd, const struct ruleset *rules, struct err *e);
 /* The directory exists in the wall (for a traverse directory that was looked up; the one above was
  * before), also where a whiteout stood. errno on -1. */
 int wall_mkdir(struct wall *w, const char *path);
 /* One whiteout for each name that the host has in `path` now and the task may not see. Once per
  * directory. errno on -1: then the directory must not be listed (answer EIO): never show more. */
 int wall_fill(struct wall *w, const char *path);
-/* Takes away the whiteout of a path that was granted after its directory was filled. */
-void wall_show(struct wall *w, const char *path);
-/* The whole tree: the view without FUSE. Links are followed as the policy layer does
- * (host_grant_target), and directories get the host's mode and time, since the overlay shows those
- * of its top layer. */
+/* The whole tree: the view without FUSE. Directories get the host's mode and time, since the overlay
+ * shows those of its top layer. */
 int wall_fill_all(struct wall *w, struct err *e);
 void wall_free(struct wall *w);
 

@@ -16,7 +16,7 @@
 static const char LIST[] = "moves";
 static const char LIST_OFF[] = "moves.off";
 static const char OLD[] = "old";
-static const char FIRST_LINE[] = "vx-moves 1\n";
+static const char FIRST_LINE[] = "vx-moves 2\n";
 static const char LAST_LINE[] = "end\n";
 enum {
 	LIST_MAX = 1 << 30
@@ -151,6 +151,19 @@ encode(const struct move *mv, struct strbuf *out)
 	strbuf_addch(out, '\n');
 }
 
+/* Says which directory it is, so that the list is of use in that one only. */
+static int
+add_scratch_line(int scratchfd, struct strbuf *out)
+{
+	struct statx sx;
+
+	if (statx(scratchfd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &sx))
+		return -1;
+	strbuf_addf(out, "scratch %llu %llu\n", (unsigned long long)sx.stx_ino,
+		(unsigned long long)born_ns(&sx));
+	return 0;
+}
+
 int
 moves_write(const struct moves *m, int scratchfd, struct err *e)
 {
@@ -159,6 +172,8 @@ moves_write(const struct moves *m, int scratchfd, struct err *e)
 		openat(scratchfd, LIST_OFF, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	strbuf_adds(&text, FIRST_LINE);
+	if (add_scratch_line(scratchfd, &text))
+		return err_set(e, ERR_IO, errno, "the scratch");
 	for (size_t i = 0; i < m->n; i++)
 		encode(&m->v[i], &text);
 	strbuf_adds(&text, LAST_LINE);
@@ -245,16 +260,21 @@ decode_line(char *line, struct moves *ret, struct err *e)
 	return 0;
 }
 
+/* `head`: what the list must begin with, here. */
 static int
-decode(struct strbuf *text, struct moves *ret, struct err *e)
+decode(struct strbuf *text, const struct strbuf *head, struct moves *ret, struct err *e)
 {
-	size_t first = sizeof(FIRST_LINE) - 1, last = sizeof(LAST_LINE) - 1;
-	char *p = text->buf + first, *end = text->buf + text->len - last;
+	size_t version = sizeof(FIRST_LINE) - 1, last = sizeof(LAST_LINE) - 1;
+	char *p = text->buf + head->len, *end = text->buf + text->len - last;
 
-	if (text->len < first + last || memcmp(text->buf, FIRST_LINE, first) != 0 ||
+	if (text->len < version + last || memcmp(text->buf, FIRST_LINE, version) != 0 ||
 		memcmp(end, LAST_LINE, last) != 0 || end[-1] != '\n' ||
 		memchr(text->buf, '\0', text->len))
 		return err_set(e, ERR_IO, 0, "it is no list of this vx");
+	if (text->len < head->len + last || memcmp(text->buf, head->buf, head->len) != 0)
+		return err_set(e, ERR_IO, 0,
+			"vx did not write it there (it came with a copy, an archive or a "
+			"repository), and does nothing of it");
 	while (p < end) {
 		char *nl = memchr(p, '\n', (size_t)(end - p));
 
@@ -269,15 +289,20 @@ decode(struct strbuf *text, struct moves *ret, struct err *e)
 int
 moves_read(int scratchfd, struct moves *ret, struct err *e)
 {
-	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	cleanup_strbuf struct strbuf text = STRBUF_INIT, head = STRBUF_INIT;
+	cleanup_close int fd = -1;
 	struct moves m = {0};
 	struct stat st;
 
-	if (fstatat(scratchfd, LIST, &st, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : err_set(e, ERR_IO, errno, "the list of moves");
-	if (fd_read_file(scratchfd, LIST, LIST_MAX, &text, e))
-		return -1;
-	if (decode(&text, &m, e)) {
+	/* It need not be vx that made it, so no link is followed and no fifo waited for. */
+	fd = openat(scratchfd, LIST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	strbuf_adds(&head, FIRST_LINE);
+	if (fd < 0 || fstat(fd, &st) || add_scratch_line(scratchfd, &head) ||
+		(S_ISREG(st.st_mode) && fd_read_all(fd, &text, LIST_MAX)))
+		return err_set(e, ERR_IO, errno, "the list of moves");
+	if (decode(&text, &head, &m, e)) {
 		moves_release(&m);
 		return err_wrap(e, "the list of moves");
 	}

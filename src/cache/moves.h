@@ -12,7 +12,9 @@
  *			has one list after the other, neither makes nor deletes a file for each
  *	old/		what was removed
  *
- *	vx-moves 1
+ *	vx-moves 2
+ *	scratch INO BORN	the directory that the list was written in: its inode and the time of its
+ *				birth (0 where the file system tells none)
  *	open PATH		make a directory of ours accessible to us
  *	place INO PATH		u/PATH (that inode) goes to PATH, over what is there
  *	bring INO NUMBER PATH	u/NUMBER does
@@ -22,7 +24,12 @@
  *	mode OCTAL PATH
  *	end
  *
- * in a path, \\ and \n. An existing directory is never replaced: what is placed over one moves into
+ * A list elsewhere is nobody's to run: one that came with a repository or an archive, or with a copy of
+ * the workspace, is not in the directory that it names. The time of birth is the kernel's alone to give,
+ * in ns, so nobody can prepare a list for a directory that is still to be made. (No device number: after
+ * a reboot, which is when lists are needed most, it may be another.)
+ *
+ * In a path, \\ and \n. An existing directory is never replaced: what is placed over one moves into
  * it. Parents are opened from the workspace fd, beneath, no links.
  */
 #ifndef CACHE_MOVES_H
@@ -76,14 +83,14 @@ bool moves_must_copy(int from, int to);
 int moves_apply(const struct moves *m, bool copies, int scratchfd, int rootfd, struct err *e);
 /* For recovery: finishes what is listed in the scratch of a process that died. 1 done, 0 there was
  * nothing to do. After -1 a list that could be read has been done as far as it can be, and is
- * marked. */
+ * marked; nothing was done of one that could not. */
 int moves_roll_forward(int scratchfd, int rootfd, struct err *e);
 
 /* The steps of these. */
 
 /* Into the scratch, complete and synced when it returns 0. */
 int moves_write(const struct moves *m, int scratchfd, struct err *e);
-/* 1 read, 0 there is none or it is marked as done, -1. */
+/* 1 read, 0 there is none or it is marked as done, -1: also when it was not written there. */
 int moves_read(int scratchfd, struct moves *ret, struct err *e);
 /* All of them, in order. One that cannot be done does not stop the others: -1 then, with the first
  * failure and how many there were. */

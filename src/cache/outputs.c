@@ -14,6 +14,7 @@
 #include "util/fs.h"
 #include "util/glob.h"
 #include "util/path.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,8 @@
 #include <unistd.h>
 
 enum {
-	NSEC = 1000 * 1000 * 1000
+	NSEC = 1000 * 1000 * 1000,
+	PATH_SHOWN = 100, /* of one that is too long, in an error */
 };
 
 void
@@ -89,6 +91,17 @@ outputs_sort(struct outputs *o)
 {
 	if (o->n)
 		qsort(o->v, o->n, sizeof(*o->v), output_cmp);
+}
+
+int
+outputs_too_long(const char *path, struct err *e)
+{
+	cleanup_strbuf struct strbuf shown = STRBUF_INIT;
+
+	strbuf_add_sanitised(&shown, path, PATH_SHOWN);
+	return err_set(e, ERR_IO, 0,
+		"a path of %zu bytes is too long to be named (at most %d): it begins with %s…",
+		strlen(path), PATH_MAX - 1, shown.buf);
 }
 
 const struct output *
@@ -243,7 +256,9 @@ record(struct scan *s, const char *path, const struct stat *st, int dir, const c
 			" is a fifo, socket or device: only files, directories and links can be "
 			"outputs");
 	if (strlen(path) >= PATH_MAX)
-		return fail_at(s, path, ENAMETOOLONG, "");
+		return outputs_too_long(path, s->e);
+	if (s->out->n >= OUTPUTS_MAX)
+		return fail_at(s, path, 0, ": more than 1,048,576 names");
 	if (out.type == OUTPUT_LINK) {
 		n = readlinkat(dir, name, target, sizeof(target));
 		if (n < 0)
@@ -277,6 +292,10 @@ visit(void *ctx, const struct fs_entry *en)
 
 	if (!strcmp(en->name, ".git") || !strcmp(en->name, ".vx"))
 		return FS_VISIT_SKIP;
+	if (stop_is_asked()) {
+		errno = ECANCELED;
+		return FS_VISIT_STOP;
+	}
 	strbuf_reset(&s->path);
 	strbuf_adds(&s->path, s->head->path);
 	path_append(&s->path, en->path);
@@ -288,7 +307,8 @@ visit(void *ctx, const struct fs_entry *en)
 		return FS_VISIT_STOP;
 	if (!S_ISDIR(en->st->st_mode))
 		return FS_VISIT_CONTINUE;
-	if (!globset_may_match_below(s->set, path) ||
+	/* What lies below a path that is too long cannot be named either. */
+	if (strlen(path) >= PATH_MAX || !globset_may_match_below(s->set, path) ||
 		(!strcmp(en->name, "node_modules") && !node_modules_wanted(s->set, path)))
 		return FS_VISIT_SKIP;
 	if (!selected)

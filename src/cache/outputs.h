@@ -45,6 +45,10 @@ struct output_root {
 };
 #define OUTPUT_ABSENT INT64_MIN
 
+enum {
+	OUTPUTS_MAX = 1 << 20 /* names of one task */
+};
+
 struct outputs {
 	struct output *v; /* in the order of outputs_sort */
 	size_t n, cap;
@@ -54,6 +58,8 @@ struct outputs {
 	size_t nroots, roots_cap;
 };
 void outputs_release(struct outputs *o);
+/* The error that nobody can name a path of PATH_MAX bytes or more. */
+int outputs_too_long(const char *path, struct err *e);
 struct output *outputs_add(struct outputs *o); /* zeroed */
 /* By path, '/' before every other byte: a directory stands right before what is in it. */
 void outputs_sort(struct outputs *o);

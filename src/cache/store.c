@@ -2,6 +2,7 @@
 #include "cache/store.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/content.h"
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/fs.h"
@@ -18,7 +19,6 @@
 #include <unistd.h>
 
 enum {
-	CHUNK = 128 << 10,
 	SMALL = 256
 		<< 10, /* read whole, so that content that is here already is not written again */
 	NAME_LEN = DIGEST_HEX - 1 - 2,
@@ -32,7 +32,7 @@ struct store {
 	int cachefd;     /* borrowed */
 	int shard[256];  /* blobs/ab, opened at first use; -1 */
 	bool no_tmpfile; /* this file system has no O_TMPFILE, or there is no /proc to link from */
-	char *buf;       /* CHUNK bytes */
+	char *buf;       /* CONTENT_PIECE bytes */
 };
 
 static int
@@ -80,7 +80,7 @@ store_open(int cachefd, struct store **ret, struct err *e)
 	s->cachefd = cachefd;
 	for (size_t i = 0; i < array_len(s->shard); i++)
 		s->shard[i] = -1;
-	s->buf = xmalloc(CHUNK);
+	s->buf = xmalloc(CONTENT_PIECE);
 	*ret = s;
 	return 0;
 }
@@ -203,7 +203,7 @@ temp_keep(struct store *s, struct temp *t, const struct digest *d)
 	return r;
 }
 
-/* Whole chunks of zeros become holes: a sparse file does not grow in the store or on its way out. */
+/* Whole pieces of zeros become holes: a sparse file does not grow in the store or on its way out. */
 static bool
 is_zero(const char *p, size_t n)
 {
@@ -217,29 +217,27 @@ copy_digest(struct store *s, int from, int to, struct digest *ret, uint64_t *ret
 	bool *ret_reading)
 {
 	struct digest_state state;
+	struct content c;
 	uint64_t size = 0;
 	bool hole = false;
+	ssize_t n;
 
 	digest_init(&state);
-	for (;;) {
-		ssize_t n = read(from, s->buf, CHUNK);
-
-		*ret_reading = true;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (!n)
-			break;
+	content_init(&c, from);
+	*ret_reading = true;
+	while ((n = content_next(&c, s->buf, &hole)) > 0) {
 		*ret_reading = false;
 		digest_update(&state, s->buf, (size_t)n);
 		size += (uint64_t)n;
-		hole = n == CHUNK && is_zero(s->buf, CHUNK);
+		hole = hole || (n == CONTENT_PIECE && is_zero(s->buf, CONTENT_PIECE));
 		if (hole ? lseek(to, n, SEEK_CUR) < 0 : fd_write_all(to, s->buf, (size_t)n) < 0)
 			return -1;
+		*ret_reading = true;
 	}
+	if (n < 0)
+		return -1;
 	*ret_reading = false;
-	if (hole && ftruncate(to, (off_t)size))
+	if (ftruncate(to, (off_t)size)) /* it may end with a hole */
 		return -1;
 	digest_final(&state, ret);
 	*ret_size = size;
@@ -399,20 +397,22 @@ store_get_fd(struct store *s, const struct digest *d, int to, struct err *e)
 	char name[DIGEST_HEX];
 	struct digest got;
 	uint64_t size;
-	int dir;
+	int dir, rc;
 	cleanup_close int fd = open_blob(s, d, &dir, name);
 	bool reading = false;
 
 	if (fd < 0)
 		return 0;
 	if (!ioctl(to, FICLONE, fd)) {
-		if (lseek(to, 0, SEEK_SET) < 0 || digest_fd(to, &got, &size))
-			return drop_damaged(dir, name);
-	} else if (copy_digest(s, fd, to, &got, &size, &reading)) {
-		if (reading)
-			return drop_damaged(dir, name);
-		return err_set(e, ERR_IO, errno, "write");
+		reading = true;
+		rc = lseek(to, 0, SEEK_SET) < 0 ? -1 : digest_fd(to, &got, &size);
+	} else {
+		rc = copy_digest(s, fd, to, &got, &size, &reading);
 	}
+	if (rc && reading && errno != ECANCELED)
+		return drop_damaged(dir, name);
+	if (rc)
+		return err_set(e, ERR_IO, errno, reading ? "read" : "write");
 	return digest_equal(&got, d) ? 1 : drop_damaged(dir, name);
 }
 

@@ -12,6 +12,7 @@
  * whoever finds a list of moves that is not done finishes it, so that a restore happens or does not.
  */
 #include "cache/tree-restore.h"
+#include "cache/outputs-never.h"
 #include "cache/stage.h"
 #include "cache/store.h"
 #include "cache/tree.h"
@@ -181,7 +182,7 @@ stage_file(struct restore *r, struct want *w, int dir, const char *name)
 	rc = store_get_fd(r->s, &w->digest, fd, r->e);
 	if (rc < 0)
 		return err_wrap(r->e, "restore %s", w->out.path);
-	if (!rc)
+	if (!rc || (outputs_is_manifest(r->set, w->out.path) && outputs_why_not_manifest(fd)))
 		return 0;
 	if (fchmod(fd, restore_staged_mode(r, w)) || fstat(fd, &st))
 		return restore_fail(r, w->out.path, errno, "");
@@ -359,7 +360,7 @@ release(struct restore *r)
 static int
 run(struct restore *r, const struct digest *root, struct outputs *ret)
 {
-	const struct want_rules rules = {r->set, r->nested, r->nnested};
+	const struct want_rules rules = {r->rootfd, r->set, r->nested, r->nnested};
 	struct outputs now = {0};
 	int rc = root ? wants_load(r->s, root, &rules, &r->wants, &r->n, r->e) : 1;
 

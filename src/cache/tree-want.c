@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/tree-want.h"
+#include "cache/outputs-never.h"
 #include "cache/store.h"
 #include "cache/tree-node.h"
 #include "util/alloc.h"
@@ -74,6 +75,21 @@ ways_lead_somewhere(const struct want *v, size_t n)
 	return true;
 }
 
+static bool
+has_never(const struct want_rules *rules, const struct want *v, size_t n)
+{
+	cleanup_free const struct output **outs = xcalloc(n, sizeof(*outs));
+	const struct output *bad;
+	const char *why;
+
+	for (size_t i = 0; i < n; i++)
+		outs[i] = &v[i].out;
+	bad = outputs_find_never(rules->rootfd, rules->set, outs, n, &why);
+	if (bad)
+		log_debug("cache", "a stored tree holds \"%s\": %s", bad->path, why);
+	return bad;
+}
+
 static int
 load_node(struct loading *l, const struct pending *p, struct err *e)
 {
@@ -112,7 +128,7 @@ wants_load(struct store *s, const struct digest *root, const struct want_rules *
 	if (l.nwants)
 		qsort(l.wants, l.nwants, sizeof(*l.wants), want_cmp);
 	if (r > 0)
-		r = ways_lead_somewhere(l.wants, l.nwants);
+		r = ways_lead_somewhere(l.wants, l.nwants) && !has_never(rules, l.wants, l.nwants);
 	if (r <= 0) {
 		wants_free(l.wants, l.nwants);
 		return r;

@@ -5,6 +5,7 @@
  */
 #include "cache/tree.h"
 #include "cache/access.h"
+#include "cache/outputs-never.h"
 #include "cache/store.h"
 #include "cache/tree-node.h"
 #include "util/alloc.h"
@@ -15,6 +16,7 @@
 #include "util/strbuf.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 struct level {
 	struct strbuf node;
@@ -27,6 +29,7 @@ struct level {
 struct saving {
 	struct store *s;
 	int fromfd;
+	const struct globset *set;
 	const struct outputs *o;
 	struct level *v; /* from the root to the directory being filled */
 	size_t n, cap;
@@ -43,6 +46,17 @@ fail_at(struct err *e, const char *path, int num, const char *what)
 
 	strbuf_add_sanitised(&name, path, strlen(path));
 	return err_set(e, ERR_IO, num, "output %s%s", name.buf, what);
+}
+
+/* A name and a reason, for what could not be restored. */
+static int
+refuse(struct err *e, const char *path, const char *why)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+	strbuf_add_sanitised(&name, path, strlen(path));
+	return err_set(
+		e, ERR_IO, 0, "output %s: %s, unless cache.outputs names it itself", name.buf, why);
 }
 
 static void
@@ -152,6 +166,14 @@ put_file(struct saving *sv, const struct output *out, struct digest *ret)
 	if (!output_fill(&now, &before) || now.type != OUTPUT_FILE || now.size != out->size ||
 		now.mtime_ns != out->mtime_ns)
 		return fail_at(sv->e, out->path, 0, " has changed since the task ended");
+	if (outputs_is_manifest(sv->set, out->path)) {
+		const char *why = outputs_why_not_manifest(fd);
+
+		if (why)
+			return refuse(sv->e, out->path, why);
+		if (lseek(fd, 0, SEEK_SET))
+			return fail_at(sv->e, out->path, errno, "");
+	}
 	if (store_put_fd(sv->s, fd, ret, &size, sv->e)) {
 		cleanup_strbuf struct strbuf name = STRBUF_INIT;
 
@@ -203,11 +225,24 @@ open_dirs(struct saving *sv)
 }
 
 static int
+check_names(struct saving *sv)
+{
+	cleanup_free const struct output **v = xcalloc(sv->o->n, sizeof(*v));
+	const struct output *bad;
+	const char *why;
+
+	for (size_t i = 0; i < sv->o->n; i++)
+		v[i] = &sv->o->v[i];
+	bad = outputs_find_never(sv->fromfd, sv->set, v, sv->o->n, &why);
+	return bad ? refuse(sv->e, bad->path, why) : 0;
+}
+
+static int
 save_all(struct saving *sv, struct digest *ret)
 {
 	struct digest d;
 
-	if (open_dirs(sv))
+	if (check_names(sv) || open_dirs(sv))
 		return -1;
 	enter(sv, "", 0, true, 0);
 	for (size_t i = 0; i < sv->o->n; i++)
@@ -221,10 +256,11 @@ save_all(struct saving *sv, struct digest *ret)
 }
 
 int
-tree_save(struct store *s, int fromfd, const struct outputs *o, struct digest *ret,
-	uint64_t *ret_bytes, struct err *e)
+tree_save(struct store *s, int fromfd, const struct globset *set, const struct outputs *o,
+	struct digest *ret, uint64_t *ret_bytes, struct err *e)
 {
-	struct saving sv = {.s = s, .fromfd = fromfd, .o = o, .path = STRBUF_INIT, .e = e};
+	struct saving sv = {
+		.s = s, .fromfd = fromfd, .set = set, .o = o, .path = STRBUF_INIT, .e = e};
 	struct digest d;
 	int r;
 

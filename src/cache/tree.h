@@ -2,8 +2,8 @@
 /*
  * Outputs to a Merkle tree in the store and back. A tree node is canonical bytes, one line per name
  * in byte order (docs/CACHE.md), its identity the digest of those; the root's digest names the
- * whole. Content of the store is taken as hostile: every name, type and digest is checked, and
- * nothing is written outside the declared outputs.
+ * whole. Content of the store is taken as hostile: every name, type and digest is checked, nothing is
+ * written outside the declared outputs, and nothing there that others would execute or obey.
  */
 #ifndef CACHE_TREE_H
 #define CACHE_TREE_H
@@ -16,9 +16,10 @@ struct store;
 
 /* Stores the content of `o`, read below `fromfd` (the workspace, or a task's scratch) at the same
  * relative paths, and the tree. *ret_bytes: sum of file sizes. A file that changed while it was
- * read (size or mtime) is an error naming it. */
-int tree_save(struct store *s, int fromfd, const struct outputs *o, struct digest *ret,
-	uint64_t *ret_bytes, struct err *e);
+ * read (size or mtime) is an error naming it, and so is what no restore would accept
+ * (cache/outputs-never.h). `set`: what o was selected by. */
+int tree_save(struct store *s, int fromfd, const struct globset *set, const struct outputs *o,
+	struct digest *ret, uint64_t *ret_bytes, struct err *e);
 
 /* Makes the declared outputs equal to the tree (root NULL: to none): content staged, then moved into
  * place, modes and links as stored, then everything else that `set` selects is removed (create

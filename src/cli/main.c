@@ -48,23 +48,6 @@ print_usage(void)
 	fputs("\n`vx help COMMAND` or `vx COMMAND --help` says more; vx(1) says it all.\n", stdout);
 }
 
-static int
-cmd_help(int argc, char *const *argv, struct err *e)
-{
-	static char help[] = "--help";
-	char *const ask[] = {help, NULL};
-
-	if (!argc) {
-		print_usage();
-		return 0;
-	}
-	for (const struct cmd *c = cmd_table; c->name; c++)
-		if (!strcmp(c->name, argv[0]) && c->run == cmd_run)
-			return c->run(1, ask, e);
-	print_usage();
-	return 0;
-}
-
 /* `vx build`: a task typed as a command is the commonest slip. */
 static int
 unknown_command(const char *word, struct err *e)
@@ -85,6 +68,35 @@ unknown_command(const char *word, struct err *e)
 		"'%s' is no command; if it is a task, run it with `vx run %s` (`vx help` lists the "
 		"commands)",
 		shown.buf, shown.buf);
+}
+
+static int
+missing_command(const struct cmd *c, struct err *e)
+{
+	return err_set(e, ERR_USAGE, 0, "`vx %s` %s", c->name, c->missing);
+}
+
+static int
+cmd_help(int argc, char *const *argv, struct err *e)
+{
+	static char help[] = "--help";
+	char *const ask[] = {help, NULL};
+
+	if (!argc) {
+		print_usage();
+		return 0;
+	}
+	for (const struct cmd *c = cmd_table; c->name; c++) {
+		if (strcmp(c->name, argv[0]) != 0)
+			continue;
+		if (c->missing)
+			return missing_command(c, e);
+		if (c->run == cmd_run)
+			return c->run(1, ask, e);
+		print_usage(); /* of those that take no words it says all there is */
+		return 0;
+	}
+	return unknown_command(argv[0], e);
 }
 
 static int
@@ -109,7 +121,7 @@ dispatch(int argc, char *const *argv, struct err *e)
 		if (strcmp(c->name, word))
 			continue;
 		if (c->missing)
-			return err_set(e, ERR_USAGE, 0, "`vx %s` %s", c->name, c->missing);
+			return missing_command(c, e);
 		return c->run(argc - 2, argv + 2, e);
 	}
 	return unknown_command(word, e);

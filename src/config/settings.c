@@ -50,7 +50,7 @@ static const char *const scripts[] = {"vx.workspace.ts", "vx.workspace.mts", "vx
 void
 settings_init(struct settings *s)
 {
-	*s = (struct settings){0};
+	*s = (struct settings){.timeout_by = "timeout in vx.workspace.json"};
 }
 
 /* The member globs: in the one grammar, but "." may be among them. */
@@ -271,8 +271,10 @@ settings_apply_env(struct settings *s)
 		/* Overflow gives the largest, which is clamped like any other. */
 		unsigned long long v = strtoull(timeout, NULL, 10);
 
-		if (v)
+		if (v) {
 			s->timeout_ms = v < FIELD_TIMEOUT_MAX ? v : FIELD_TIMEOUT_MAX;
+			s->timeout_by = "VX_TASK_TIMEOUT";
+		}
 	}
 	if (dir && *dir)
 		s->cache_dir = dir;

@@ -14,9 +14,10 @@ struct err;
 struct settings {
 	const char **projects; /* globs of "projects", NULL when the field is absent */
 	size_t nprojects;
-	unsigned concurrency;  /* 0: not set */
-	uint64_t timeout_ms;   /* 0: none */
-	const char *cache_dir; /* as written, NULL: not set */
+	unsigned concurrency;   /* 0: not set */
+	uint64_t timeout_ms;    /* 0: none */
+	const char *timeout_by; /* who said so, for messages */
+	const char *cache_dir;  /* as written, NULL: not set */
 	const char *affected_base;
 };
 

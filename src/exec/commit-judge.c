@@ -6,15 +6,16 @@
  * only names that the task could see: `rm -rf src` succeeds inside when only hidden files are left in
  * src, and must not remove those (findings 1).
  */
+#include "cache/never.h"
 #include "exec/commit-private.h"
 #include "exec/denials.h"
-#include "exec/never.h"
 #include "graph/graph.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/glob.h"
 #include "util/path.h"
+#include "util/stop.h"
 #include "workspace/workspace.h"
 #include <errno.h>
 #include <limits.h>
@@ -75,63 +76,21 @@ static void attr_printf(3, 4) note(struct judge *j, const char *path, const char
 
 /* Repositories. */
 
-static bool
-is_repository(unsigned bits)
-{
-	return (bits & REPO_HEAD) &&
-	       ((bits & REPO_COMMONDIR) ||
-		       (bits & (REPO_OBJECTS | REPO_REFS)) == (REPO_OBJECTS | REPO_REFS));
-}
-
-static const struct {
-	const char *name;
-	unsigned bit;
-} repository_names[] = {
-	{"HEAD", REPO_HEAD},
-	{"objects", REPO_OBJECTS},
-	{"refs", REPO_REFS},
-	{"commondir", REPO_COMMONDIR},
-};
-
-static unsigned
-repository_bit(const char *name)
-{
-	for (size_t i = 0; i < array_len(repository_names); i++)
-		if (!strcmp(name, repository_names[i].name))
-			return repository_names[i].bit;
-	return 0;
-}
-
-static unsigned
-repository_bits_on_host(const struct commit *c, const char *dir)
-{
-	unsigned bits = 0;
-
-	for (size_t i = 0; i < array_len(repository_names); i++) {
-		cleanup_free char *path = path_join(dir, repository_names[i].name);
-		struct stat st;
-
-		if (!fs_stat_beneath(c->rootfd, path, &st))
-			bits |= repository_names[i].bit;
-	}
-	return bits;
-}
-
 /* Which directories have, or will have, what makes git take them for a repository. */
 static void
 find_repositories(struct commit *c)
 {
 	for (size_t i = 1; i < c->n; i++)
 		if (c->v[i].type != ENTRY_WHITEOUT)
-			c->v[c->v[i].parent].repo |= repository_bit(path_base(c->v[i].path));
+			c->v[c->v[i].parent].repo |= never_repo_bit(path_base(c->v[i].path));
 }
 
 static bool
 becomes_repository(const struct commit *c, const struct entry *dir)
 {
-	unsigned host = dir->repo ? repository_bits_on_host(c, dir->path) : 0;
+	unsigned host = dir->repo ? never_repo_bits_at(c->rootfd, dir->path) : 0;
 
-	return is_repository(dir->repo | host) && !is_repository(host);
+	return never_is_repo(dir->repo | host) && !never_is_repo(host);
 }
 
 static bool
@@ -158,7 +117,7 @@ is_in_repository(const struct commit *c, const struct entry *en)
 		const char *base = path_base(at->path);
 
 		if (never_in_repository(base, strlen(base)) && dir->host == HOST_DIRECTORY &&
-			is_repository(repository_bits_on_host(c, dir->path)))
+			never_is_repo(never_repo_bits_at(c->rootfd, dir->path)))
 			return true;
 	}
 	return false;
@@ -195,13 +154,33 @@ is_trap(const struct commit *c, const struct entry *en)
 	if (never_is_git(base, strlen(base)) ||
 		(en->type == ENTRY_LINK && never_leads(base, strlen(base))))
 		return !is_named(c, en->path);
-	if (en->type == ENTRY_DIR && en->host != HOST_DIRECTORY && is_repository(en->repo))
+	if (en->type == ENTRY_DIR && en->host != HOST_DIRECTORY && never_is_repo(en->repo))
 		return !is_named_repository(c, en->path);
 	if (is_named(c, en->path))
 		return false;
-	if (parent->makes_repo && repository_bit(base))
+	if (parent->makes_repo && never_repo_bit(base))
 		return !is_named_repository(c, parent->path);
 	return is_in_repository(c, en);
+}
+
+/* Why the package.json that the task left stays out, though it was granted; NULL: it may go. */
+static const char *
+why_not_manifest(const struct commit *c, const struct entry *en)
+{
+	cleanup_close int now = -1, before = -1;
+	enum never_manifest m;
+
+	if (!never_is_manifest(en->path) || is_named(c, en->path))
+		return NULL;
+	if (en->type == ENTRY_LINK)
+		return "a link can come to lead to anything";
+	/* One that we cannot open may say anything, too. */
+	now = fs_open_beneath(c->upperfd, en->path, O_RDONLY | O_NONBLOCK, 0);
+	m = now < 0 ? MANIFEST_UNREADABLE : never_manifest_at(now);
+	if (m == MANIFEST_PLAIN)
+		return NULL;
+	before = fs_open_beneath(c->rootfd, en->path, O_RDONLY | O_NONBLOCK, 0);
+	return before >= 0 && never_manifest_at(before) == m ? NULL : never_manifest_why(m);
 }
 
 /* A .git is one finding, whoever wrote what into it. */
@@ -359,7 +338,7 @@ same_content(const struct commit *c, const struct entry *en)
 	for (off_t at = 0;;) {
 		ssize_t n = pread(a, buf, CHUNK, at), k;
 
-		if (n < 0)
+		if (n < 0 || stop_is_asked())
 			return false;
 		if (!n)
 			return true;
@@ -474,6 +453,7 @@ judge_leaf(struct judge *j, size_t i, const struct stat *st, struct err *e)
 	struct commit *c = j->c;
 	struct entry *en = &c->v[i];
 	enum write_verdict v;
+	const char *why;
 	int way;
 
 	if (en->host == HOST_NO_DIRECTORY && is_noise(c, en, st)) {
@@ -483,6 +463,12 @@ judge_leaf(struct judge *j, size_t i, const struct stat *st, struct err *e)
 	v = verdict_of(c, en);
 	if (v != WRITE_GRANTED) {
 		refuse(j, i, v, DENIAL_WRITE);
+		return 0;
+	}
+	why = why_not_manifest(c, en);
+	if (why) {
+		note(j, en->path, "not kept, as no grant names it itself: %s", why);
+		refuse(j, i, WRITE_NEVER, DENIAL_WRITE);
 		return 0;
 	}
 	en->fate = FATE_MOVE;
@@ -623,9 +609,12 @@ commit_judge(struct commit *c, struct exec_result *r, struct err *e)
 	}
 	find_repositories(c);
 	c->v[0].makes_repo = becomes_repository(c, &c->v[0]);
-	for (size_t i = 1; i < c->n; i++)
+	for (size_t i = 1; i < c->n; i++) {
+		if (stop_is_asked())
+			return err_set(e, ERR_IO, ECANCELED, "judging what the task wrote");
 		if (judge_entry(&j, i, e))
 			return -1;
+	}
 	if (sweep_outputs(&j, e))
 		return -1;
 	for (size_t i = c->n - 1; i > 0; i--) {

@@ -22,14 +22,6 @@ enum on_host {
 	HOST_NO_DIRECTORY
 };
 
-/* Bits of names by which git knows a repository. */
-enum {
-	REPO_HEAD = 1,
-	REPO_OBJECTS = 2,
-	REPO_REFS = 4,
-	REPO_COMMONDIR = 8
-};
-
 struct entry {
 	enum entry_type type;
 	bool merge, opaque;
@@ -42,7 +34,7 @@ struct entry {
 	enum on_host host;
 	uint32_t mode;       /* 0777: as the task left it */
 	uint32_t upper_mode; /* as it is in the scratch once prepared */
-	unsigned repo;
+	unsigned repo;       /* never_repo_bit of what the task left in it */
 	uint64_t size;
 	int64_t mtime_ns;
 	uint64_t ino; /* in the scratch, once prepared */

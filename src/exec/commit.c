@@ -5,7 +5,10 @@
 #include "util/fd.h"
 #include "util/fs.h"
 #include "util/path.h"
+#include "util/stop.h"
+#include "util/strbuf.h"
 #include <errno.h>
+#include <limits.h>
 #include <sys/xattr.h>
 
 static const char DROPPED[] = "dropped";
@@ -68,11 +71,21 @@ commit_add_entry(struct commit *c, const struct status_entry *en)
 	const char *path = en->path.buf;
 	size_t n = path_parent_len(path), parent = 0;
 
+	if (err_is_set(&c->bad))
+		return;
 	if (n)
 		parent = (size_t)(uintptr_t)htab_getn(&c->by_path, path, n);
 	if ((n && !parent) || c->v[n ? parent - 1 : 0].type != ENTRY_DIR || commit_entry(c, path)) {
 		err_set(&c->bad, ERR_SANDBOX, 0,
 			"the list of what the task wrote is out of order at %s", path);
+		return;
+	}
+	if (en->path.len >= PATH_MAX) {
+		outputs_too_long(path, &c->bad);
+		return;
+	}
+	if (c->n > OUTPUTS_MAX) {
+		err_set(&c->bad, ERR_SANDBOX, 0, "the task wrote more than %d names", OUTPUTS_MAX);
 		return;
 	}
 	GROW(c->v, c->n + 1, c->cap);
@@ -260,6 +273,8 @@ prepare(struct commit *c, struct err *e)
 	if (c->prepared)
 		return 0;
 	for (size_t i = 1; i < c->n; i++) {
+		if (stop_is_asked())
+			return err_set(e, ERR_IO, ECANCELED, "preparing what the task wrote");
 		if (prepare_entry(c, &c->v[i])) {
 			cleanup_strbuf struct strbuf path = STRBUF_INIT;
 			int num = errno;

@@ -72,7 +72,8 @@ struct exec_result {
 	bool proven_possible;        /* nothing in the view or its helper speaks against "proven" */
 	struct exec_denial *denials; /* findings first, then by path; bounded */
 	size_t ndenials;
-	uint64_t nfindings;  /* exact, also beyond the list */
+	/* Exact, also beyond the list; those included that the helper could not tell. */
+	uint64_t nfindings;
 	struct strvec notes; /* one line each */
 	/* What it wrote, still in the scratch; NULL when it never started or was stopped by vx. The
 	 * receiver applies or drops it (exec/commit.h), and frees it. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What a written or denied path is to a policy, after the run. */
+#include "cache/never.h"
 #include "cache/outputs.h"
-#include "exec/never.h"
+#include "exec/homes.h"
 #include "exec/policy-private.h"
 #include "graph/graph.h"
 #include "proto/ruleset.h"
+#include "proto/stores.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/glob.h"
@@ -76,11 +78,18 @@ policy_names_write(const struct policy *p, const char *name, const char *path)
 	return ruleset_names_write(p->compiled, name, path);
 }
 
+/* Names that the task's own project lies in, as below .github/actions, are there by the user's will. */
 static bool
 is_never(const struct policy *p, const char *path)
 {
+	const char *own = p->node->project->dir;
+	size_t nown = path_is_within(path, own) ? strlen(own) : 0;
+
 	for (size_t n = 0; (n = never_prefix(path, n));) {
 		cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+		if (n <= nown)
+			continue;
 
 		strbuf_add(&name, path, n);
 		if (!policy_names_write(p, name.buf, path))
@@ -117,10 +126,17 @@ policy_may_see(const struct policy *p, const char *path, bool is_dir)
 bool
 policy_read_is_finding(const struct policy *p, const char *path)
 {
+	if (*path == '/') {
+		const struct store *s = homes_store_at(p->home, path);
+
+		return s && !s->is_routine;
+	}
 	if (path_is_within(path, p->node->project->dir))
 		return true;
+	/* A directory in which nothing is granted is hidden itself: a denial names no more than that. */
 	for (size_t i = 0; i < p->withheld.n; i++)
-		if (path_is_within(path, p->withheld.v[i]))
+		if (path_is_within(path, p->withheld.v[i]) ||
+			path_is_within(p->withheld.v[i], path))
 			return true;
 	return false;
 }
@@ -231,6 +247,15 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	cleanup_free char *inputs = NULL;
 	struct strbuf sb = STRBUF_INIT;
 
+	if (*path == '/') {
+		/* A credential store: of those that are outside only these are told of. */
+		strbuf_adds(&sb, p->derived ? "exec.sandbox with allow.read: [" : "allow.read: [");
+		if (p->home && path_is_within(path, p->home))
+			strbuf_addf(&sb, "\"~/%s\"]", path_below(path, p->home));
+		else
+			strbuf_addf(&sb, "\"%s\"]", path);
+		return strbuf_take(&sb);
+	}
 	strvec_push(&one, path);
 	inputs = policy_inputs_text(p, &one);
 	/* Where grants follow from the cache block, an exec.sandbox would take their place. */

@@ -137,25 +137,6 @@ walk_rule(struct search *s, const struct spec_rule *r, struct err *e)
 	return rc;
 }
 
-/* The key has an input link's text; the grant has what it leads to. */
-static void
-look_behind_links(struct search *s)
-{
-	for (size_t i = 0; i < s->inputs->n && s->ret->n < s->max; i++) {
-		const char *path = s->inputs->paths[i];
-		cleanup_free char *real = NULL;
-		struct stat st;
-
-		if (fs_stat_beneath(s->p->w->rootfd, path, &st) || !S_ISLNK(st.st_mode))
-			continue;
-		if (policy_resolve(s->p->w, path, &real) != 1 || is_covered(s, real) ||
-			fs_stat_beneath(s->p->w->rootfd, real, &st))
-			continue;
-		if (!strvec_contains(s->ret, real))
-			strvec_push(s->ret, real);
-	}
-}
-
 int
 policy_unkeyed(const struct policy *p, const struct files *files, const struct inputs *inputs,
 	size_t max, struct strvec *ret, struct err *e)
@@ -173,8 +154,6 @@ policy_unkeyed(const struct policy *p, const struct files *files, const struct i
 		if ((p->rules[i].kind == SPEC_READ || p->rules[i].kind == SPEC_WRITE) &&
 			*p->rules[i].path != '/')
 			rc = walk_rule(&s, &p->rules[i], e);
-	if (!rc)
-		look_behind_links(&s);
 	free(s.manifest);
 	free(s.folded);
 	return rc ? -1 : (int)ret->n;

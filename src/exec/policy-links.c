@@ -131,62 +131,46 @@ policy_folded(const struct node *node, size_t *ret_n)
 
 struct links {
 	struct policy *p;
-	bool *keyed;   /* by project index; NULL: every package is granted */
-	size_t nrules; /* the task's own: links change nothing of what those say */
+	const bool *keyed; /* by project index; NULL: the task has no key */
 };
 
-/* Whether the task's own grants say something of the whole directory. */
+/* `dir` lies in some node_modules: what a package manager put there. */
 static bool
-is_granted_by_config(const struct links *l, const char *dir)
+is_in_store(const char *dir)
 {
-	for (size_t i = 0; i < l->nrules; i++) {
-		const struct spec_rule *r = &l->p->rules[i];
+	const char *modules = path_find(dir, "node_modules");
 
-		if ((r->kind == SPEC_READ || r->kind == SPEC_WRITE) && !r->is_glob &&
-			*r->path != '/' && path_is_within(dir, r->path))
-			return true;
-	}
-	return false;
+	return modules && strchr(modules, '/');
 }
 
-/* Denied by a rule of its own: where the helper looks at single links it grants what they lead to. */
+/* Anyone who may write where links are read can make one, so it opens what a package manager would have
+ * linked and nothing larger: a project, or a place in a store. With a key, a project that is in it. */
+static bool
+may_open(const struct links *l, const char *dir)
+{
+	const struct project *project = htab_get(&l->p->w->by_dir, dir);
+
+	if (l->keyed)
+		return project && l->keyed[project->index];
+	return project || is_in_store(dir);
+}
+
 static void
-withhold(struct links *l, const char *dir, bool is_finding)
-{
-	if (is_granted_by_config(l, dir) || strvec_contains(&l->p->withheld, dir))
-		return;
-	policy_add_rule(l->p, SPEC_DENY_READ, false, dir);
-	if (is_finding)
-		strvec_push(&l->p->withheld, dir);
-}
-
-static bool
-is_keyed(const struct links *l, const char *dir)
-{
-	const struct project *target = htab_get(&l->p->w->by_dir, dir);
-
-	return !l->keyed || (target && l->keyed[target->index]);
-}
-
-static int
-add_link(struct links *l, const char *path, struct err *e)
+add_link(struct links *l, const char *path)
 {
 	const char *own = l->p->node->project->dir;
 	cleanup_free char *dir = NULL, *modules = path_join(own, "node_modules");
-	int inside = policy_resolve(l->p->w, path, &dir);
 
-	if (inside < 0)
-		return errno == ELOOP ? 0 : err_set(e, ERR_IO, errno, "the link %s", path);
-	/* Outside, all is readable anyway. */
-	if (!inside || path_is_within(dir, modules) || path_is_within(dir, "node_modules"))
-		return 0;
-	if (path_is_within(own, dir))
-		withhold(l, dir, false); /* else the link would grant the whole project */
-	else if (is_keyed(l, dir))
+	/* One that leads nowhere, or where nobody may look, opens nothing. Outside of the workspace all is
+	 * readable anyway, and so is all in these two. A link to the project itself, or to a directory that
+	 * it is in, must not grant all of that. */
+	if (policy_resolve(l->p->w, path, &dir) != 1 || path_is_within(dir, modules) ||
+		path_is_within(dir, "node_modules") || path_is_within(own, dir))
+		return;
+	if (may_open(l, dir))
 		policy_add_rule(l->p, SPEC_READ, false, dir);
-	else
-		withhold(l, dir, true);
-	return 0;
+	else if (!strvec_contains(&l->p->withheld, dir))
+		strvec_push(&l->p->withheld, dir);
 }
 
 /* The links in a node_modules directory, and in the @scopes of it. */
@@ -206,9 +190,9 @@ add_links(struct links *l, const char *dir, bool is_scope, struct err *e)
 		if (*de->d_name == '.')
 			continue;
 		path = path_join(dir, de->d_name);
-		if (de->d_type == DT_LNK && add_link(l, path, e))
-			return -1;
-		if (de->d_type == DT_DIR && *de->d_name == '@' && !is_scope &&
+		if (de->d_type == DT_LNK || de->d_type == DT_UNKNOWN)
+			add_link(l, path);
+		if (de->d_type != DT_LNK && *de->d_name == '@' && !is_scope &&
 			add_links(l, path, true, e))
 			return -1;
 	}
@@ -221,7 +205,7 @@ policy_add_node_modules(struct policy *p, struct err *e)
 	const struct project *project = p->node->project;
 	cleanup_free char *own = path_join(project->dir, "node_modules");
 	cleanup_free bool *keyed = NULL;
-	struct links l = {.p = p, .nrules = p->nrules};
+	struct links l = {.p = p};
 
 	if (p->node->def->cache) {
 		size_t n;

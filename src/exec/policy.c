@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/outputs.h"
+#include "exec/homes.h"
 #include "exec/policy-private.h"
 #include "graph/graph.h"
 #include "proto/ruleset.h"
+#include "proto/stores.h"
 #include "util/alloc.h"
 #include "util/arena.h"
 #include "util/cleanup.h"
@@ -34,6 +36,7 @@ policy_free(struct policy *p)
 	free(p->home);
 	free(p->nested);
 	strvec_release(&p->withheld);
+	strvec_release(&p->stores);
 	ruleset_free(p->compiled);
 	free(p);
 }
@@ -213,11 +216,14 @@ add_absolute(struct policy *p, enum spec_rule_kind kind, const char *text, struc
 				p->node->id, text);
 		expanded = xasprintf("%s%s", p->home, text + 1);
 	}
-	/* In the workspace it is a name like any other there: no link of it is followed. */
+	/* In the workspace it is a name like any other there: no link of it is followed. Nor does a link
+	 * from outside lead in: a task with a write grant out there may have made it. */
 	path = path_normalise(expanded ? expanded : text);
 	if (!path_is_within(path, p->w->path)) {
 		free(path);
 		path = canonical(expanded ? expanded : text);
+		if (path_is_within(path, p->w->path))
+			return refuse_link(p, "grant", text, path_below(path, p->w->path), e);
 	}
 	if (path_is_within(path, p->w->path)) {
 		const char *below = path_below(path, p->w->path);
@@ -269,24 +275,90 @@ add_config(struct policy *p, struct err *e)
 	return 0;
 }
 
+/* Credential stores in the workspace. */
+
+static void
+find_stores_of(struct policy *p, const char *home)
+{
+	if (!path_is_within(home, p->w->path) && !path_is_within(p->w->path, home))
+		return;
+	for (size_t i = 0; i < array_len(stores); i++) {
+		cleanup_free char *path = homes_store_path(home, &stores[i]);
+
+		if (path_is_within(path, p->w->path) && strcmp(path, p->w->path) != 0)
+			strvec_push(&p->stores, path_below(path, p->w->path));
+	}
+}
+
+static void
+find_stores(struct policy *p)
+{
+	const struct strvec *homes = homes_known();
+
+	strvec_init(&p->stores);
+	if (p->home && !strvec_contains(homes, p->home))
+		find_stores_of(p, p->home);
+	for (size_t i = 0; i < homes->n; i++)
+		find_stores_of(p, homes->v[i]);
+}
+
+static bool
+names_input(const struct globset *set, const char *store, const char *path)
+{
+	for (size_t i = 0; i < set->npos; i++)
+		for (size_t k = 0; k < glob_nalternatives(set->pos[i]); k++) {
+			const char *named = glob_literal_head(set->pos[i], k);
+
+			if (glob_alternative_is_literal(set->pos[i], k) &&
+				path_is_within(named, store) && path_is_within(path, named))
+				return true;
+		}
+	return false;
+}
+
+/* That a wildcard takes a store among the inputs does not show it to the task. */
+static bool
+is_unnamed_store(const struct policy *p, const char *path)
+{
+	const struct cachedef *cache = p->node->def->cache;
+
+	for (size_t i = 0; i < p->stores.n; i++)
+		if (path_is_within(path, p->stores.v[i]))
+			return !cache ||
+			       !(names_input(&cache->files, p->stores.v[i], path) ||
+				       names_input(&cache->workspace_files, p->stores.v[i], path));
+	return false;
+}
+
 /* Derived. */
+
+static void
+add_folded_outputs(struct policy *p, bool with_exceptions)
+{
+	size_t n;
+	cleanup_free const struct node **folded = policy_folded(p->node, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct cachedef *cache = folded[i]->def->cache;
+
+		if (cache && (cache->outputs.nneg > 0) == with_exceptions)
+			add_globs(p, SPEC_READ, cache->outputs.pos, cache->outputs.npos);
+	}
+}
 
 static void
 add_what_is_keyed(struct policy *p, const struct inputs *inputs)
 {
-	const struct project *project = p->node->project;
-	size_t n;
-	cleanup_free const struct node **folded = policy_folded(p->node, &n);
-	cleanup_free char *manifest = path_join(project->dir, "package.json");
+	cleanup_free char *manifest = path_join(p->node->project->dir, "package.json");
 
 	for (size_t i = 0; i < inputs->n; i++)
-		policy_add_rule(p, SPEC_READ, false, inputs->paths[i]);
+		if (!is_unnamed_store(p, inputs->paths[i]))
+			policy_add_rule(p, SPEC_READ, false, inputs->paths[i]);
 	policy_add_rule(p, SPEC_READ, false, manifest);
-	for (size_t i = 0; i < n; i++)
-		if (folded[i]->def->cache)
-			add_globs(p, SPEC_READ, folded[i]->def->cache->outputs.pos,
-				folded[i]->def->cache->outputs.npos);
+	add_folded_outputs(p, false);
 	p->ncovered = p->nrules;
+	/* These grants are wider: what "!" takes back is made by somebody, and in the key of nobody. */
+	add_folded_outputs(p, true);
 }
 
 static void
@@ -298,7 +370,8 @@ add_derived(struct policy *p, const struct inputs *inputs)
 		cleanup_free char *modules = path_join(p->node->project->dir, "node_modules");
 
 		policy_add_rule(p, SPEC_WRITE, false, p->node->project->dir);
-		/* What is in it is granted to read, wherever its links lead. */
+		/* The packages that are linked in it are granted to read: whoever makes a link there, in a later
+		 * run. */
 		policy_add_rule(p, SPEC_DENY_WRITE, false, modules);
 		add_what_is_keyed(p, inputs);
 		p->ncovered = 0;
@@ -377,6 +450,8 @@ add_walls(struct policy *p)
 
 	for (size_t i = 0; i < project->nnested; i++)
 		add_wall(p, project->nested[i]->dir);
+	for (size_t i = 0; i < p->stores.n; i++)
+		add_wall(p, p->stores.v[i]);
 	add_wall(p, ".git");
 	policy_add_rule(p, SPEC_QUIET, false, ".vx");
 	if (cache && *cache && !path_is_within(cache, ".vx"))
@@ -440,6 +515,7 @@ policy_build(const struct workspace *w, const struct node *node,
 	p->node = node;
 	p->derived = !node->def->sandbox;
 	p->home = find_home(node->def);
+	find_stores(p);
 	if (p->derived)
 		add_derived(p, inputs);
 	else if (add_config(p, e))

@@ -5,8 +5,11 @@
  * manifest, node_modules and the declared outputs of every task folded into its key, transitively;
  * writes = its output globs, "!" entries too. And, after the run, what a written or denied path is.
  *
- * policy.c builds, policy-links.c looks at node_modules and at grants that lead through links,
- * judge.c answers afterwards.
+ * A link is read where its own name is granted, what it leads to where that is: no grant goes through
+ * a link, since another task may have made it. Only links in node_modules open something, packages.
+ *
+ * policy.c builds, policy-links.c looks at node_modules and at paths that lead through links, judge.c
+ * answers afterwards.
  */
 #ifndef EXEC_POLICY_H
 #define EXEC_POLICY_H
@@ -38,9 +41,12 @@ struct policy {
 	size_t ncovered; /* the first rules: what they grant is in the task's key by construction */
 	bool unix_sockets;
 	char *home; /* absolute and there; NULL: none */
+	struct strvec
+		stores; /* credential stores in the workspace: where a home is it, or in it, or above */
 	const char *
 		*nested; /* directories of the projects inside this one, as outputs.h wants them */
-	/* Linked workspace packages that no part of the key covers: denied, and a denial is a finding. */
+	/* What is linked in node_modules and not granted for that, since no part of the key covers it, or
+	 * since it is no package: a denied read in it is a finding. */
 	struct strvec withheld;
 	struct ruleset *compiled; /* of `rules` */
 };
@@ -64,8 +70,9 @@ bool policy_names_write(const struct policy *p, const char *name, const char *pa
 /* Whether the task could see the name, if the host had it. */
 bool policy_may_see(const struct policy *p, const char *path, bool is_dir);
 
-/* Whether a denied read of the path fails the task (inside the project or a withheld package) or was
- * only stopped by the wall (spec/sandbox.md §15). */
+/* Whether a denied read of the path fails the task (inside the project or a withheld package, or, of an
+ * absolute path, a credential store that no tool reads as a matter of course) or was only stopped by the
+ * wall (spec/sandbox.md §15). */
 bool policy_read_is_finding(const struct policy *p, const char *path);
 /* What to write in the config of this project to allow it and, for a read of a cached task, to have
  * it in the key: `allow.read: ["../lib/x"], and cache.inputs.workspaceFiles: ["lib/x"]`; for derived

@@ -2,6 +2,7 @@
 #include "exec/sandboxed.h"
 #include "exec/commit.h"
 #include "exec/denials.h"
+#include "exec/homes.h"
 #include "exec/job.h"
 #include "graph/graph.h"
 #include "proto/spec.h"
@@ -31,6 +32,7 @@ struct sandboxed {
 	char *helper, *sh, *root_path, *cache_dir;
 	int rootfd;
 	struct scratch_area *area;
+	struct strvec stores; /* of credentials, in every home there is */
 };
 
 struct job {
@@ -45,7 +47,7 @@ struct job {
 	struct err broken; /* the stream is bad: nothing more is read */
 
 	struct exec_result seen; /* denials and notes so far */
-	uint64_t ndenials;       /* told, of whatever class */
+	uint64_t ntold;          /* denied names that the host has */
 	bool has_ended, is_done, is_refused;
 	struct status_view view;
 	struct status_exit exit;
@@ -67,7 +69,8 @@ on_denial(struct job *j, const struct status_denial *s)
 		.cmdline = xstrdup(s->cmdline.buf),
 	};
 
-	j->ndenials++;
+	if (s->op == DENIAL_READ || s->op == DENIAL_LIST)
+		j->ntold++;
 	switch (s->op) {
 	case DENIAL_READ:
 	case DENIAL_LIST:
@@ -238,6 +241,12 @@ ask(struct exec_job *ej, int sig)
 	struct job *j = container_of(ej, struct job, job);
 	const char *line = sig == SIGINT ? "INT\n" : "TERM\n";
 
+	/* The command is gone, and what the helper still does, for as long as the command has left it to
+	 * do, is not wanted any more. */
+	if (j->has_ended) {
+		end_helper(ej);
+		return;
+	}
 	/* A helper that does not read has its grace; one that is gone needs no asking. */
 	if (j->signals >= 0 && write(j->signals, line, strlen(line)) < 0 && errno == EPIPE)
 		fd_close(&j->signals);
@@ -292,6 +301,22 @@ fail(struct exec_result *r, const char *why)
 		r->exit_code = 1;
 }
 
+/* The helper tells a bounded number of denials, in their order, and counts all. Whoever makes that many
+ * could hide one that matters behind the others, so those that were not told count as findings. */
+static void
+take_untold(struct job *j, struct exec_result *r)
+{
+	uint64_t n = j->done.denials > j->ntold ? j->done.denials - j->ntold : 0;
+
+	if (!n)
+		return;
+	r->nfindings += n;
+	strvec_pushf(&r->notes,
+		"%llu more denied accesses were counted, but not told one by one: they count as "
+		"violations, as any of them may be in its own project",
+		(unsigned long long)n);
+}
+
 static void
 conclude(struct job *j, struct exec_result *r)
 {
@@ -311,12 +336,9 @@ conclude(struct job *j, struct exec_result *r)
 		return;
 	}
 	log_debug("phase", "%s judged", j->job.rq.id);
-	if (j->done.denials > j->ndenials)
-		strvec_pushf(&r->notes, "%llu more denied names are not listed",
-			(unsigned long long)(j->done.denials - j->ndenials));
+	take_untold(j, r);
 	r->reports = j->view.reports;
-	r->proven_possible =
-		j->view.reports && !j->done.pure_changed && j->done.denials <= j->ndenials;
+	r->proven_possible = j->view.reports && !j->done.pure_changed;
 	r->commit = take_ptr(&j->commit);
 }
 
@@ -391,6 +413,9 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 		strvec_push(&s->env, rq->env->v[i]);
 	for (size_t i = 0; i < p->nrules; i++)
 		spec_add_rule(s, p->rules[i].kind, p->rules[i].is_glob, p->rules[i].path);
+	for (size_t i = 0; i < x->stores.n; i++)
+		if (!homes_store_at(p->home, x->stores.v[i]))
+			strvec_push(&s->stores, x->stores.v[i]);
 	if (!path_is_within(x->cache_dir, x->root_path))
 		strvec_push(&s->hide, x->cache_dir);
 	if (!path_is_within(scratch_area_path(x->area), x->root_path))
@@ -510,6 +535,7 @@ free_sandboxed(struct executor *ex)
 	free(x->sh);
 	free(x->root_path);
 	free(x->cache_dir);
+	strvec_release(&x->stores);
 	free(x);
 }
 
@@ -540,6 +566,8 @@ sandboxed_new(struct loop *l, const struct sandboxed_options *o)
 	x->cache_dir = path_normalise(o->cache_dir);
 	x->rootfd = o->rootfd;
 	x->area = o->area;
+	strvec_init(&x->stores);
+	homes_find_stores(&x->stores);
 	return &x->ex;
 }
 

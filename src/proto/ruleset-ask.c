@@ -63,18 +63,15 @@ said_at(const struct ruleset_node *n, const struct family *f, const char *path)
 	return granted ? SAID_GRANT : SAID_NOTHING;
 }
 
-/* From n up. *ret_by: the node that decided, NULL when none did. */
-static enum said
-decide(const struct ruleset_node *n, const struct family *f, const char *path,
-	const struct ruleset_node **ret_by)
+/* From n up. */
+static bool
+is_granted(const struct ruleset_node *n, const struct family *f, const char *path)
 {
 	enum said said = SAID_NOTHING;
 
 	while (n && (said = said_at(n, f, path)) == SAID_NOTHING)
 		n = n->parent;
-	if (ret_by)
-		*ret_by = n;
-	return said;
+	return said == SAID_GRANT;
 }
 
 static bool
@@ -195,9 +192,15 @@ look_below(const struct ruleset_node *n, const struct family *f, const char *dir
 }
 
 static bool
+some_hidden(const struct below *b)
+{
+	return b->silent_some || (b->deny_some >= 0 && b->deny_some >= b->grant_all);
+}
+
+static bool
 all_granted(const struct below *b)
 {
-	return b->grant_all > b->deny_some && !b->silent_some;
+	return b->grant_all >= 0 && !some_hidden(b);
 }
 
 static bool
@@ -215,7 +218,7 @@ ruleset_verdict(const struct ruleset *rs, const char *path, enum host_kind host)
 
 	if (is_quiet(n, path) || is_output(n, path, host))
 		return VERDICT_QUIET;
-	granted = decide(n, &reads, path, NULL) == SAID_GRANT;
+	granted = is_granted(n, &reads, path);
 	if (host != HOST_DIR)
 		return granted ? VERDICT_PASS : VERDICT_HIDE;
 	b = look_below(n, &reads, path);
@@ -225,37 +228,11 @@ ruleset_verdict(const struct ruleset *rs, const char *path, enum host_kind host)
 }
 
 bool
-ruleset_may_read(const struct ruleset *rs, const char *path)
+ruleset_hides_below(const struct ruleset *rs, const char *dir)
 {
-	return decide(ruleset_deepest(rs, path), &reads, path, NULL) == SAID_GRANT;
-}
+	struct below b = look_below(ruleset_deepest(rs, dir), &reads, dir);
 
-static bool
-names_itself(const struct ruleset_pattern *p, const char *path)
-{
-	cleanup_strbuf struct strbuf dir = STRBUF_INIT;
-
-	if (!glob_match(p->glob, path))
-		return false;
-	if (!*path)
-		return true;
-	strbuf_add(&dir, path, path_parent_len(path));
-	return !glob_matches_all_below(p->glob, dir.buf);
-}
-
-bool
-ruleset_names(const struct ruleset *rs, const char *path)
-{
-	const struct ruleset_node *by;
-
-	if (decide(ruleset_deepest(rs, path), &reads, path, &by) != SAID_GRANT)
-		return false;
-	if ((by->own & reads.grants) && !path[by->len])
-		return true;
-	for (const struct ruleset_pattern *p = by->patterns; p; p = p->next)
-		if ((p->bit & reads.grants) && names_itself(p, path))
-			return true;
-	return false;
+	return some_hidden(&b);
 }
 
 bool
@@ -287,7 +264,7 @@ ruleset_may_write(const struct ruleset *rs, const char *path)
 {
 	const struct ruleset_node *n = ruleset_deepest(rs, path);
 
-	return decide(n, &writes, path, NULL) == SAID_GRANT && !is_quiet(n, path);
+	return is_granted(n, &writes, path) && !is_quiet(n, path);
 }
 
 bool
@@ -305,8 +282,8 @@ ruleset_grants_whole(const struct ruleset *rs, const char *dir)
 	const struct ruleset_node *n = ruleset_deepest(rs, dir);
 	struct below b = look_below(n, &writes, dir);
 
-	return ruleset_verdict(rs, dir, HOST_DIR) == VERDICT_PASS &&
-	       decide(n, &writes, dir, NULL) == SAID_GRANT && all_granted(&b);
+	return ruleset_verdict(rs, dir, HOST_DIR) == VERDICT_PASS && is_granted(n, &writes, dir) &&
+	       all_granted(&b);
 }
 
 bool
@@ -321,11 +298,4 @@ ruleset_names_write(const struct ruleset *rs, const char *name, const char *path
 		if (n->own & RULESET_WRITE)
 			return true;
 	return false;
-}
-
-void
-ruleset_add_read(struct ruleset *rs, const char *path)
-{
-	if (decide(ruleset_deepest(rs, path), &reads, path, NULL) != SAID_DENY)
-		ruleset_add_literal(rs, RULESET_READ, arena_strdup(&rs->arena, path));
 }

@@ -45,8 +45,6 @@ struct ruleset {
 	size_t longest; /* path of a node */
 };
 
-/* The path must outlive the ruleset. */
-void ruleset_add_literal(struct ruleset *rs, unsigned bit, const char *path);
 /* The node of the longest prefix of path that has one. */
 const struct ruleset_node *ruleset_deepest(const struct ruleset *rs, const char *path);
 

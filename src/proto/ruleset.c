@@ -55,8 +55,8 @@ mark_below(struct ruleset_node *n, unsigned bits)
 		n->below |= bits;
 }
 
-void
-ruleset_add_literal(struct ruleset *rs, unsigned bit, const char *path)
+static void
+add_literal(struct ruleset *rs, unsigned bit, const char *path)
 {
 	struct ruleset_node *n = make_node(rs, path);
 
@@ -72,7 +72,7 @@ add_pattern(struct ruleset *rs, unsigned bit, struct glob *g)
 	struct ruleset_node *n;
 
 	if (glob_is_literal(g)) {
-		ruleset_add_literal(rs, bit, head);
+		add_literal(rs, bit, head);
 		return;
 	}
 	n = make_node(rs, head);
@@ -120,7 +120,7 @@ ruleset_new(
 		if (*v[i].path == '/')
 			continue;
 		if (!v[i].is_glob) {
-			ruleset_add_literal(rs, bit, v[i].path);
+			add_literal(rs, bit, v[i].path);
 		} else if (add_glob(rs, bit, v[i].path, e)) {
 			ruleset_free(rs);
 			return err_wrap(e, "rule \"%s\"", v[i].path);

@@ -24,10 +24,6 @@ int ruleset_new(
 	const struct spec_rule *v, size_t n, const char *cwd, struct ruleset **ret, struct err *e);
 void ruleset_free(struct ruleset *rs);
 
-/* Adds a literal READ rule while running: the target of a granted link. Does nothing where a deny
- * rule selects the path: a link in the workspace's content cannot lift what the policy denies. */
-void ruleset_add_read(struct ruleset *rs, const char *path);
-
 /* What is seen. */
 
 enum verdict {
@@ -51,15 +47,16 @@ enum host_kind {
  * later would be seen, with all that is below.
  *
  * HOST_DIR, not granted: TRAVERSE when some grant could select a name below, else HIDE.
+ *
+ * HOST_LINK is as any name that is no directory: where the link leads is another path, with a verdict
+ * of its own.
  */
 enum verdict ruleset_verdict(const struct ruleset *rs, const char *path, enum host_kind host);
 
-/* Whether the path itself is granted for reading, by the most specific rule. OUTPUT and QUIET do
- * not count here. */
-bool ruleset_may_read(const struct ruleset *rs, const char *path);
-/* Whether the grant that decides names the path itself (literally, or by a pattern) rather than a
- * directory above: then a link there was granted on purpose, and its target with it. */
-bool ruleset_names(const struct ruleset *rs, const char *path);
+/* Whether a rule could hide a name strictly below dir, be there such a name or not: a deny that no
+ * more specific grant overrules, QUIET, OUTPUT. What is only not granted does not count. dir itself is
+ * not VERDICT_QUIET. */
+bool ruleset_hides_below(const struct ruleset *rs, const char *dir);
 /* Whether a QUIET rule selects the path. */
 bool ruleset_is_quiet(const struct ruleset *rs, const char *path);
 

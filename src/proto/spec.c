@@ -35,6 +35,7 @@ static const struct word {
 	{"arg", WORD_LIST, offsetof(struct spec, argv), true},
 	{"env", WORD_ENV, offsetof(struct spec, env), false},
 	{"hide", WORD_PATHS, offsetof(struct spec, hide), false},
+	{"store", WORD_PATHS, offsetof(struct spec, stores), false},
 	{"unix-sockets", WORD_FLAG, offsetof(struct spec, unix_sockets), false},
 	{"nested", WORD_FLAG, offsetof(struct spec, nested), false},
 	{"fuse-off", WORD_FLAG, offsetof(struct spec, fuse_off), false},
@@ -69,6 +70,7 @@ spec_release(struct spec *s)
 	strvec_release(&s->argv);
 	strvec_release(&s->env);
 	strvec_release(&s->hide);
+	strvec_release(&s->stores);
 	for (size_t i = 0; i < s->nrules; i++)
 		free(s->rules[i].path);
 	free(s->rules);

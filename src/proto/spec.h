@@ -63,11 +63,13 @@ struct spec {
 	size_t nrules;
 	size_t rules_cap;
 	struct strvec hide; /* outside the workspace, absolute, to cover: cache, scratch parents */
-	bool unix_sockets;  /* AF_UNIX stays allowed */
-	bool nested;        /* user namespaces stay allowed */
-	bool fuse_off;      /* test seam: behave as if there were no /dev/fuse */
-	bool attached;      /* test seam: the start path of kernels before detached layers */
-	bool keep_scratch;  /* stand-alone use: leave the scratch, print the list of entries */
+	/* Credential stores elsewhere than in home, absolute: hidden as those are, unless granted. */
+	struct strvec stores;
+	bool unix_sockets; /* AF_UNIX stays allowed */
+	bool nested;       /* user namespaces stay allowed */
+	bool fuse_off;     /* test seam: behave as if there were no /dev/fuse */
+	bool attached;     /* test seam: the start path of kernels before detached layers */
+	bool keep_scratch; /* stand-alone use: leave the scratch, print the list of entries */
 };
 
 #define SPEC_INIT                                                                                  \

@@ -41,6 +41,7 @@ free_job(struct job *j)
 {
 	captured_release(&j->output);
 	strvec_release(&j->notes);
+	moment_release(&j->moment);
 	policy_free(j->policy);
 	free(j->command);
 	free(j);
@@ -108,7 +109,7 @@ on_done(void *ctx, struct exec_result *r)
 	struct sched *s = j->s;
 	struct task *t = j->task;
 	struct err e = ERR_INIT;
-	bool aborted = s->stopped_by != 0;
+	bool aborted = sched_is_stopping(s);
 	bool save, left;
 
 	remove_job(s, j);
@@ -139,14 +140,19 @@ on_done(void *ctx, struct exec_result *r)
 	left = !t->sandboxed || (r->commit && !aborted && r->outcome == EXEC_EXITED);
 	/* Stopped by vx: nothing of it reaches the workspace (r->commit is dropped below). */
 	if (!aborted && r->outcome == EXEC_EXITED && settle_result(s, j, r, save, &e)) {
-		cleanup_strbuf struct strbuf line = STRBUF_INIT;
-
-		strbuf_adds(&line, "vx: ");
-		strbuf_add_sanitised(&line, e.text, strlen(e.text));
-		strbuf_addch(&line, '\n');
-		captured_add(&j->output, EXEC_STDERR, line.buf, line.len);
-		t->status = TASK_FAILED;
+		/* A stop that came before the moves began. */
+		aborted = e.num == ECANCELED;
+		left = !t->sandboxed || (left && !aborted);
+		t->status = aborted ? TASK_ABORTED : TASK_FAILED;
 		t->exit_code = t->exit_code ? t->exit_code : 1;
+		if (!aborted) {
+			cleanup_strbuf struct strbuf line = STRBUF_INIT;
+
+			strbuf_adds(&line, "vx: ");
+			strbuf_add_sanitised(&line, e.text, strlen(e.text));
+			strbuf_addch(&line, '\n');
+			captured_add(&j->output, EXEC_STDERR, line.buf, line.len);
+		}
 	}
 	commit_free(r->commit);
 	r->commit = NULL;
@@ -208,7 +214,7 @@ check_key(struct sched *s, struct job *j, struct err *e)
 
 	if (!sched_will_save(s, t) || t->tainted)
 		return 0;
-	if (plan_key(s->plan, t, e))
+	if (plan_begin(s->plan, t, &j->moment, e))
 		return -1;
 	if (!digest_equal(&before, &t->key)) {
 		t->key = before;
@@ -265,6 +271,8 @@ start_job(struct sched *s, struct job *j, struct err *e)
 		return err_set(
 			e, ERR_IO, errno, "open %s", *n->project->dir ? n->project->dir : ".");
 	env_build(s->plan->w->path, n->project, def, n->id, environ, &env);
+	t->timeout_ms = def->timeout_ms ? def->timeout_ms : s->o->default_timeout_ms;
+	t->timeout_by = def->timeout_ms ? "exec.timeout" : s->o->default_timeout_by;
 	t->started_ns = (int64_t)clock_wall_ns();
 	j->handle = j->executor->start(j->executor,
 		&(struct exec_request){
@@ -272,7 +280,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 			.command = j->command,
 			.cwd = cwd,
 			.env = &env,
-			.timeout_ms = def->timeout_ms ? def->timeout_ms : s->o->default_timeout_ms,
+			.timeout_ms = t->timeout_ms,
 			.grace_ms = s->o->grace_ms,
 			.policy = j->policy,
 			.output = on_output,
@@ -295,6 +303,7 @@ execute_task(struct sched *s, struct task *t)
 	j->command = env_command(
 		n->def->command, s->plan->forward, n->requested ? s->plan->nforward : 0);
 	captured_init(&j->output);
+	moment_init(&j->moment);
 	t->state = TASK_RUNNING;
 	t->cache = sched_wants_cache(s, t) ? CACHE_MISS : CACHE_NONE;
 	if (start_job(s, j, &e)) {

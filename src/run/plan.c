@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/plan.h"
 #include "cache/key.h"
+#include "run/moment.h"
 #include "util/alloc.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
@@ -196,6 +198,18 @@ plan_key(struct plan *p, struct task *t, struct err *e)
 }
 
 int
+plan_begin(struct plan *p, struct task *t, struct moment *m, struct err *e)
+{
+	cleanup_free char *manifest = path_join(t->node->project->dir, "package.json");
+
+	if (ensure_inputs(p, t, e))
+		return -1;
+	/* First: what changes between the two looks has changed since the moment. */
+	moment_take(m, p->w->rootfd, &t->inputs, t->node->project->has_manifest ? manifest : NULL);
+	return plan_key(p, t, e);
+}
+
+int
 plan_look_up(
 	struct plan *p, struct task *t, struct index *ix, enum entry_making least, struct err *e)
 {
@@ -215,21 +229,6 @@ static int64_t
 stamp_ns(const struct timespec *ts)
 {
 	return (int64_t)ts->tv_sec * 1000000000 + ts->tv_nsec;
-}
-
-/* The first input, or the manifest, that was written since. */
-static const char *
-written_since(const struct plan *p, const struct task *t, int64_t started_ns)
-{
-	for (size_t i = 0; i < t->inputs.n; i++) {
-		struct stat st;
-
-		if (fs_stat_beneath(p->w->rootfd, t->inputs.paths[i], &st))
-			return t->inputs.paths[i];
-		if (stamp_ns(&st.st_ctim) >= started_ns)
-			return t->inputs.paths[i];
-	}
-	return NULL;
 }
 
 /* Whether a directory that holds an input has had a name come or go since. */
@@ -285,20 +284,18 @@ names_changed(struct plan *p, struct task *t, char **ret_what, struct err *e)
 }
 
 int
-plan_still_true(struct plan *p, struct task *t, int64_t started_ns, char **ret_what, struct err *e)
+plan_still_true(struct plan *p, struct task *t, const struct moment *m, int64_t started_ns,
+	char **ret_what, struct err *e)
 {
 	struct digest before = t->key;
-	const char *what;
+	const char *what = moment_find_change(m, p->w->rootfd);
 	int r;
 
-	if (ensure_inputs(p, t, e))
-		return -1;
-	what = written_since(p, t, started_ns);
 	if (what) {
 		*ret_what = xstrdup(what);
 		return 0;
 	}
-	/* Content first: a write in the racy window before the start shows only in the digest. */
+	/* A write in the tick of the one before it shows in the digest alone. */
 	if (plan_key(p, t, e))
 		return -1;
 	if (!digest_equal(&before, &t->key)) {

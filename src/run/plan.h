@@ -13,6 +13,7 @@
 #include "workspace/inputs.h"
 
 struct err;
+struct moment;
 struct strvec;
 struct workspace;
 
@@ -66,6 +67,8 @@ struct task {
 	int exit_code;
 	int signal;
 	bool timed_out;
+	uint64_t timeout_ms;    /* what it may take, 0: as long as it likes */
+	const char *timeout_by; /* who said so */
 	uint64_t duration_ns, cpu_us, peak_rss_kb;
 	int64_t started_ns; /* wall */
 	const struct node *blocked_by;
@@ -104,6 +107,9 @@ plan_task(const struct plan *p, const struct node *n)
 /* Makes (or makes again) the task's key; those of its dependencies are there. */
 int plan_key(struct plan *p, struct task *t, struct err *e);
 
+/* The same right before its command starts, and how its inputs look now, into an empty moment. */
+int plan_begin(struct plan *p, struct task *t, struct moment *m, struct err *e);
+
 /* Lists the files again: an uncached command has run since. */
 int plan_list_files(struct plan *p, struct err *e);
 
@@ -113,11 +119,11 @@ int plan_look_up(
 
 /*
  * Whether what the key rests on is still as it was, after the command has run since `started_ns`
- * (wall). 1 unchanged; 0 moved, and *ret_what (owned) names the file. A write to an input counts
- * from the start of the command on even when it left the same bytes; files that came or went under
- * an input glob count (spec/cache.md §4).
+ * (wall). 1 unchanged; 0 moved, and *ret_what (owned) names the file. A change of an input since the
+ * moment of plan_begin counts even when it is undone by now (run/moment.h); files that came or went
+ * under an input glob count (spec/cache.md §4).
  */
-int plan_still_true(
-	struct plan *p, struct task *t, int64_t started_ns, char **ret_what, struct err *e);
+int plan_still_true(struct plan *p, struct task *t, const struct moment *m, int64_t started_ns,
+	char **ret_what, struct err *e);
 
 #endif

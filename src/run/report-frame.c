@@ -115,6 +115,18 @@ report_add_rule(struct strbuf *out, size_t used)
 		strbuf_adds(out, "─");
 }
 
+/* Which limit it was: one of its own, or one that somebody set for all. */
+static void
+add_timeout(struct strbuf *out, const struct task *t)
+{
+	unsigned long long ms = t->timeout_ms;
+
+	if (ms % 1000)
+		strbuf_addf(out, "timed out after %llums (%s), ", ms, t->timeout_by);
+	else
+		strbuf_addf(out, "timed out after %llus (%s), ", ms / 1000, t->timeout_by);
+}
+
 void
 report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_result *res)
 {
@@ -139,7 +151,7 @@ report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_r
 	case TASK_FAILED:
 		strbuf_adds(out, "failed (");
 		if (t->timed_out)
-			strbuf_adds(out, "timed out, ");
+			add_timeout(out, t);
 		strbuf_addf(out, "exit %d", t->exit_code);
 		if (t->exit_code > 128 && !t->timed_out) {
 			const char *name =

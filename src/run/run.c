@@ -273,15 +273,14 @@ record(struct run *r, const char *command, const struct sched_result *res, unsig
 }
 
 static int
-execute(struct run *r, const struct run_options *o, const struct guard *guard, uint64_t begin,
-	const sigset_t *signals, struct err *e)
+execute(struct run *r, const struct run_options *o, unsigned concurrency, const struct guard *guard,
+	uint64_t begin, const sigset_t *signals, struct err *e)
 {
 	int64_t started = (int64_t)clock_wall_ns();
 	struct sched_result res;
 	const char *grace = getenv("VX_KILL_GRACE_MS");
 	struct err ignored = ERR_INIT;
 	uint64_t grace_ms = EXEC_GRACE_MS;
-	unsigned concurrency;
 	struct report_options ro = {
 		.logs = o->logs,
 		.flow = run_env_is_true("CI")    ? FLOW_CI
@@ -292,7 +291,7 @@ execute(struct run *r, const struct run_options *o, const struct guard *guard, u
 	};
 	int code;
 
-	if (workers(o, &r->w.settings, &concurrency, e) || loop_new(signals, &r->loop, e))
+	if (loop_new(signals, &r->loop, e))
 		return -1;
 	if (grace && num_parse_u64(grace, 0, GRACE_MAX_MS, &grace_ms, "VX_KILL_GRACE_MS", &ignored))
 		grace_ms = EXEC_GRACE_MS;
@@ -318,6 +317,8 @@ execute(struct run *r, const struct run_options *o, const struct guard *guard, u
 			    .concurrency = concurrency,
 			    .default_timeout_ms =
 				    o->timeout_ms ? o->timeout_ms : r->w.settings.timeout_ms,
+			    .default_timeout_by =
+				    o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
 			    .grace_ms = grace_ms,
 			    .guard_pidfd = guard->pidfd,
 			    .cache_dir = r->cache_path,
@@ -370,16 +371,19 @@ static int
 run_all(struct run *r, const struct run_options *o, const struct guard *guard, uint64_t begin,
 	const sigset_t *signals, struct strbuf *product, struct err *e)
 {
+	unsigned concurrency;
+
 	if (!o->dry && scratch_recover(r->root.path, r->root.fd, e))
 		return -1;
-	if (load(r, o, e) || refuse_idle_arguments(r, o, e) || open_state(r, o, e) ||
+	if (load(r, o, e) || refuse_idle_arguments(r, o, e) ||
+		workers(o, &r->w.settings, &concurrency, e) || open_state(r, o, e) ||
 		history_open(r->state_path, &r->history, e) ||
 		plan_init(&r->plan, &r->w, &r->g, &r->files, r->fh, o->sandbox, o->forward,
 			o->nforward, e))
 		return -1;
 	log_debug("phase", "plan made");
 	return o->dry ? dry_print(&r->plan, r->index, r->history, o, product, e)
-		      : execute(r, o, guard, begin, signals, e);
+		      : execute(r, o, concurrency, guard, begin, signals, e);
 }
 
 int

@@ -11,6 +11,7 @@
 #include "exec/exec.h"
 #include "exec/output.h"
 #include "graph/order.h"
+#include "run/moment.h"
 #include "run/report.h"
 #include "run/sched.h"
 #include "util/err.h"
@@ -31,7 +32,8 @@ struct job {
 	char *command;
 	struct captured output;
 	struct strvec notes;
-	size_t slot; /* in sched.jobs */
+	struct moment moment; /* of its start, when its result may be saved */
+	size_t slot;          /* in sched.jobs */
 	/* What its outputs select was vx's to remove, and no stamp says yet what it leaves. */
 	bool remember;
 };
@@ -67,7 +69,9 @@ struct sched {
 void sched_end_task(struct sched *s, struct task *t);
 /* All that t depends on has ended. */
 void sched_became_ready(struct sched *s, struct task *t);
-/* Ends a task by an error of vx itself: shown as what it printed on stderr. j may be NULL. */
+bool sched_is_stopping(const struct sched *s);
+/* Ends a task by an error of vx itself, shown as what it printed on stderr; while the run is stopping,
+ * as aborted. j may be NULL. */
 void sched_fail_task(struct sched *s, struct task *t, struct job *j, struct err *e);
 /* Tells the report and the history; j, output and r may be NULL. */
 void sched_report_end(struct sched *s, struct task *t, const struct job *j,
@@ -90,7 +94,8 @@ void hit_serve(struct sched *s, struct task *t, bool current);
 /*
  * Stores, commits, records, in this order: the content from the scratch, then the moves into the
  * workspace, the row last. Whatever the cache cannot do is a note: the task's own work stands.
- * Returns -1 only when the moves themselves failed.
+ * Returns -1 when the moves themselves failed, or when a stop is asked before they begin (afterwards they
+ * go through).
  */
 int settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, struct err *e);
 /* One line beside the task's end. */

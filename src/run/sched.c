@@ -5,6 +5,7 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include "util/proc.h"
+#include "util/stop.h"
 #include "workspace/workspace.h"
 
 /* How long the kill of what is left after a stopped run may take. */
@@ -65,6 +66,13 @@ sched_report_end(struct sched *s, struct task *t, const struct job *j,
 	record_task(s, t, r);
 }
 
+/* The run is being stopped, or will be as soon as the loop has taken the signal. */
+bool
+sched_is_stopping(const struct sched *s)
+{
+	return s->stopped_by || stop_is_asked();
+}
+
 void
 sched_fail_task(struct sched *s, struct task *t, struct job *j, struct err *e)
 {
@@ -72,14 +80,18 @@ sched_fail_task(struct sched *s, struct task *t, struct job *j, struct err *e)
 	struct captured own, *output = j ? &j->output : &own;
 
 	captured_init(&own);
-	strbuf_adds(&line, "vx: ");
-	strbuf_add_sanitised(&line, e->text, strlen(e->text));
-	strbuf_addch(&line, '\n');
-	captured_add(output, EXEC_STDERR, line.buf, line.len);
 	if (!t->started_ns)
 		t->started_ns = (int64_t)clock_wall_ns();
-	t->status = TASK_FAILED;
 	t->exit_code = 1;
+	if (sched_is_stopping(s)) {
+		t->status = TASK_ABORTED; /* what went wrong is that it was to stop */
+	} else {
+		t->status = TASK_FAILED;
+		strbuf_adds(&line, "vx: ");
+		strbuf_add_sanitised(&line, e->text, strlen(e->text));
+		strbuf_addch(&line, '\n');
+		captured_add(output, EXEC_STDERR, line.buf, line.len);
+	}
 	sched_report_end(s, t, j, output, NULL);
 	captured_release(&own);
 	err_clear(e);
@@ -121,7 +133,7 @@ sched_became_ready(struct sched *s, struct task *t)
 
 	if (t->state != TASK_WAITING || t->found)
 		return; /* it was restored meanwhile, or is about to be */
-	if (s->stopped_by)
+	if (sched_is_stopping(s))
 		return;
 	if (because && s->o->cont != CONTINUE_ALWAYS) {
 		skip(s, t, because);
@@ -200,7 +212,8 @@ dispatch(struct sched *s)
 {
 	struct node *n;
 
-	while (may_start(s) && s->njobs < s->o->concurrency && (n = ready_pop(&s->ready)))
+	while (may_start(s) && !stop_is_asked() && s->njobs < s->o->concurrency &&
+		(n = ready_pop(&s->ready)))
 		execute_task(s, plan_task(s->plan, n));
 }
 
@@ -256,7 +269,8 @@ on_idle(void *ctx)
 		loop_add_timer(s->o->loop, &s->restore_timer);
 	}
 	arm_redraw(s);
-	if (!s->njobs && !restores_left(s) && (!s->ready.n || !may_start(s)))
+	/* A signal that waits is what the loop takes next: its number is the exit code. */
+	if (!s->njobs && !restores_left(s) && (!s->ready.n || !may_start(s)) && !stop_is_asked())
 		loop_stop(s->o->loop);
 }
 
@@ -350,6 +364,8 @@ classify(struct sched *s, struct err *ret)
 		struct task *t = &p->tasks[i];
 		struct err e = ERR_INIT;
 
+		if (stop_is_asked())
+			break;
 		if (t->late || t->state != TASK_WAITING)
 			continue;
 		if (!t->has_key && plan_key(p, t, &e)) {
@@ -363,6 +379,8 @@ classify(struct sched *s, struct err *ret)
 	for (size_t i = 0; i < p->g->n; i++) {
 		struct task *t = &p->tasks[i];
 
+		if (stop_is_asked())
+			break;
 		/* The end of another task may have brought it this far already. */
 		if (t->has_key && t->state == TASK_WAITING && !t->found && !node_is_group(t->node))
 			hit_try(s, t);

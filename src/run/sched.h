@@ -36,6 +36,7 @@ struct sched_options {
 	enum continue_mode cont;
 	unsigned concurrency;
 	uint64_t default_timeout_ms;
+	const char *default_timeout_by; /* who said so */
 	uint64_t grace_ms;
 	int guard_pidfd;       /* readable: the guard died; -1: there is none */
 	const char *cache_dir; /* absolute */

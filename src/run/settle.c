@@ -8,8 +8,10 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/stop.h"
 #include "util/strvec.h"
 #include "workspace/workspace.h"
+#include <errno.h>
 #include <stdarg.h>
 
 enum {
@@ -87,7 +89,8 @@ store_result(struct sched *s, struct job *j, const struct exec_result *r, struct
 		goto out;
 	note_empty_outputs(j, &o);
 	en->has_tree = o.n > 0;
-	if (en->has_tree && tree_save(s->o->store, fd, &o, &en->tree, &en->bytes, e))
+	if (en->has_tree && tree_save(s->o->store, fd, &t->node->def->cache->outputs, &o, &en->tree,
+				    &en->bytes, e))
 		goto out;
 	if (!captured_is_empty(&j->output)) {
 		captured_encode(&j->output, &bytes);
@@ -139,6 +142,10 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 		settle_note(j, "not saved: %s", why.text);
 		save = false;
 	}
+	if (stop_is_asked()) {
+		ret = err_set(e, ERR_IO, ECANCELED, "storing what the task made");
+		goto out;
+	}
 	if (save)
 		log_debug("phase", "%s content stored", t->node->id);
 	if (r->commit && commit_apply(r->commit, e)) {
@@ -148,7 +155,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 	if (!save)
 		goto out;
 	err_clear(&why);
-	truth = plan_still_true(s->plan, t, t->started_ns, &moved, &why);
+	truth = plan_still_true(s->plan, t, &j->moment, t->started_ns, &moved, &why);
 	if (truth == 1) {
 		if (write_row(s, j, &en, &why))
 			settle_note(j, "not saved: %s", why.text);

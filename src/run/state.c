@@ -7,11 +7,11 @@
 #include "util/fd.h"
 #include "util/fs.h"
 #include "util/path.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -42,11 +42,15 @@ state_make(int rootfd, const char *root_path, char **ret_path, struct err *e)
 	cleanup_close int fd = -1;
 
 	if (mkdirat(rootfd, ".vx", 0777) && errno != EEXIST)
-		return err_set(e, ERR_IO, errno, "make %s (vx keeps its state there)", path);
+		return err_set(e, ERR_IO, errno,
+			"cannot make %s, where vx keeps its state, also for --dry", path);
 	/* No link: what is below is trusted, so the name must be the directory itself. */
 	fd = openat(rootfd, ".vx", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, ERR_IO, errno, "%s is not a directory that vx can use", path);
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
+		return err_set(e, ERR_IO, errno,
+			"cannot write in %s, where vx keeps its state, also for --dry", path);
 	if (write_ignore_file(fd, path, e))
 		return -1;
 	*ret_path = take_ptr(&path);
@@ -99,11 +103,7 @@ state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_si
 
 	if (fd < 0)
 		return err_set(e, ERR_IO, errno, "open %s", path);
-	sigemptyset(&stops);
-	sigaddset(&stops, SIGINT);
-	sigaddset(&stops, SIGTERM);
-	sigaddset(&stops, SIGHUP);
-	sigaddset(&stops, SIGQUIT);
+	stop_signals(&stops);
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
 		struct timespec wait = {.tv_nsec = LOCK_POLL_MS * 1000000};
 		int sig;

@@ -4,9 +4,8 @@
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "util/digest.h"
-#include <errno.h>
+#include "util/content.h"
 #include <openssl/sha.h>
-#include <unistd.h>
 
 _Static_assert(sizeof(SHA256_CTX) <= sizeof(struct digest_state), "digest_state is too small");
 
@@ -47,24 +46,21 @@ digest_bytes(const void *p, size_t n, struct digest *ret)
 int
 digest_fd(int fd, struct digest *ret, uint64_t *ret_size)
 {
-	static char buf[128 * 1024];
+	static char buf[CONTENT_PIECE];
 	struct digest_state s;
+	struct content c;
 	uint64_t size = 0;
+	ssize_t n;
+	bool hole;
 
 	digest_init(&s);
-	for (;;) {
-		ssize_t n = read(fd, buf, sizeof(buf));
-
-		if (n < 0) {
-			if (errno == EINTR)
-				continue;
-			return -1;
-		}
-		if (!n)
-			break;
+	content_init(&c, fd);
+	while ((n = content_next(&c, buf, &hole)) > 0) {
 		digest_update(&s, buf, (size_t)n);
 		size += (uint64_t)n;
 	}
+	if (n < 0)
+		return -1;
 	digest_final(&s, ret);
 	if (ret_size)
 		*ret_size = size;

@@ -25,8 +25,8 @@ void digest_update(struct digest_state *s, const void *p, size_t n);
 void digest_final(struct digest_state *s, struct digest *ret);
 
 void digest_bytes(const void *p, size_t n, struct digest *ret);
-/* From the fd's current position to its end. errno on -1; *ret_size (may be NULL) is the bytes
- * read. */
+/* From the fd's current position to its end. errno on -1, ECANCELED when a stop is asked
+ * (util/stop.h); *ret_size (may be NULL) is the bytes read. */
 int digest_fd(int fd, struct digest *ret, uint64_t *ret_size);
 
 void digest_hex(const struct digest *d, char ret[DIGEST_HEX]);

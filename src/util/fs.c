@@ -264,17 +264,17 @@ fs_replace_file(int dirfd, const char *name, const void *p, size_t n, mode_t mod
 	return 0;
 }
 
-/* From offset `at` on. */
+/* From `at` to `end`, or to where the file ends. */
 static int
-copy_by_hand(int from, int to, off_t at)
+copy_by_hand(int from, int to, off_t at, off_t end)
 {
 	enum {
 		CHUNK = 128 << 10
 	};
 	cleanup_free char *buf = xmalloc(CHUNK);
 
-	for (;;) {
-		ssize_t n = pread(from, buf, CHUNK, at);
+	while (at < end) {
+		ssize_t n = pread(from, buf, end - at < CHUNK ? (size_t)(end - at) : CHUNK, at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -292,24 +292,20 @@ copy_by_hand(int from, int to, off_t at)
 		}
 		at += n;
 	}
+	return 0;
 }
 
-int
-fs_copy_content(int from, int to)
+static int
+copy_range(int from, int to, off_t at, off_t end)
 {
-	off_t in = 0, out = 0;
+	off_t in = at, out = at;
 
-	if (!ioctl(to, FICLONE, from))
-		return 0;
-	for (;;) {
-		ssize_t n = copy_file_range(from, &in, to, &out, SSIZE_MAX & ~(size_t)0xfff, 0);
+	while (in < end) {
+		ssize_t n = copy_file_range(from, &in, to, &out, (size_t)(end - in), 0);
 
 		if (n > 0)
 			continue;
-		/* Files that the kernel makes up (proc) copy as nothing: believe only a read's end. */
-		if (n == 0)
-			return in ? 0 : copy_by_hand(from, to, 0);
-		switch (errno) {
+		switch (n ? errno : EINVAL) {
 		case EINTR:
 			continue;
 		case EXDEV:
@@ -317,9 +313,37 @@ fs_copy_content(int from, int to)
 		case ENOSYS:
 		case EOPNOTSUPP:
 		case EPERM: /* a filter's */
-			return copy_by_hand(from, to, in);
+			return copy_by_hand(from, to, in, end);
 		default:
 			return -1;
 		}
 	}
+	return 0;
+}
+
+int
+fs_copy_content(int from, int to)
+{
+	off_t at = 0, data, hole;
+	struct stat st;
+
+	if (!ioctl(to, FICLONE, from))
+		return 0;
+	/* Files that the kernel makes up (proc) have no size and copy as nothing: only a read's end is
+	 * to be believed. */
+	if (fstat(from, &st) || !st.st_size)
+		return copy_by_hand(from, to, 0, INT64_MAX);
+	/* A hole stays one. */
+	for (;; at = hole) {
+		data = lseek(from, at, SEEK_DATA);
+		if (data < 0 && errno == ENXIO)
+			break;
+		hole = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
+		if (hole < 0)
+			return copy_by_hand(from, to, at, INT64_MAX);
+		if (copy_range(from, to, data, hole))
+			return -1;
+	}
+	at = lseek(from, 0, SEEK_END);
+	return at < 0 ? -1 : ftruncate(to, at);
 }

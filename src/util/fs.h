@@ -39,8 +39,8 @@ int fs_remove_tree(int dirfd, const char *name);
 #define FS_TMP_PREFIX ".vx-tmp-"
 int fs_replace_file(int dirfd, const char *name, const void *p, size_t n, mode_t mode);
 
-/* Copies the content of `from` (at its start) into the empty `to`: reflink, else copy_file_range,
- * else read and write. */
+/* Copies the content of `from` into the empty `to`: reflink, else copy_file_range, else read and write.
+ * Holes stay holes. The position of `from` is anywhere afterwards. */
 int fs_copy_content(int from, int to);
 
 /* One visit of fs_walk. */

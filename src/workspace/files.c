@@ -122,6 +122,25 @@ is_never_listed(const char *path, bool tracked)
 	       (!tracked && path_find(path, "node_modules"));
 }
 
+/* State that came with the repository (results, stamps, unfinished work) was made by who knows whom. */
+static bool
+is_tracked_state(const struct git_record *rec)
+{
+	return rec->tracked && !strncmp(rec->path, ".vx", 3) &&
+	       (!rec->path[3] || rec->path[3] == '/');
+}
+
+static int
+refuse_tracked_state(const struct git_record *rec, struct err *e)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+	strbuf_add_sanitised(&name, rec->path, rec->len);
+	return err_set(e, ERR_CONFIG, 0,
+		"git tracks %s, but what is in .vx is this machine's own: git rm -r --cached .vx",
+		name.buf);
+}
+
 static int
 take_listing(struct list *l, const struct strbuf *said, struct err *e)
 {
@@ -130,6 +149,8 @@ take_listing(struct list *l, const struct strbuf *said, struct err *e)
 	int r;
 
 	while ((r = git_next_record(said, &at, &rec, e)) > 0) {
+		if (is_tracked_state(&rec))
+			return refuse_tracked_state(&rec, e);
 		if (is_never_listed(rec.path, rec.tracked))
 			continue;
 		if (rec.is_repo) {

@@ -3,7 +3,8 @@
  * Which files exist, for keys: git's tracked plus untracked-not-ignored ones, asked of one git at the
  * workspace root (design §4), nested repositories walked, never asked. Without a work tree the same
  * git is asked with an empty git directory; without git every file counts. Never .git and .vx, nor
- * untracked files in a node_modules.
+ * untracked files in a node_modules. A root .vx that git tracks anything in is an error: it could hold
+ * results that somebody else made up.
  */
 #ifndef WORKSPACE_FILES_H
 #define WORKSPACE_FILES_H

@@ -3,6 +3,7 @@
 # C01: a denied read is seen. C02: also from a program without libc.
 . "${VX_SRCDIR:?}/tests/lib.sh"
 . "${VX_SRCDIR:?}/tests/cases/box.sh"
+require_program cc
 
 mkdir src priv
 echo k >priv/key
@@ -18,7 +19,6 @@ said_not '^k$' "what is not granted is not"
 reported read 'priv(/key)?' cat
 
 # The kernel's entry by hand: nothing a preloaded library or a hook in libc would see.
-require_program cc
 cat >"$T/rawopen.c" <<'E'
 static long
 sys(long nr, long a, long b, long c, long d)

@@ -77,4 +77,40 @@ run run t
 exits 0 "without a sandbox"
 said 'TOKEN=1' "it is there"
 clean "hidden files"
+
+# What a rule hides is hidden also when it comes while the task runs, in a directory of which the task
+# could see everything until then.
+rm -rf src
+mkdir -p src/deep gen
+echo a >src/deep/a.ts
+echo o >gen/a.c
+fifo here there
+(
+	await here
+	echo 'TOKEN=2' >src/deep/.env
+	mkdir src/deep/keys
+	echo 'TOKEN=3' >src/deep/keys/k.ts
+	echo 'TOKEN=4' >gen/a.o
+	echo go >"$T/there"
+) >/dev/null &
+late=$!
+box '{ "allow": { "read": ["src/**/*.ts", "src/**/.e*", "gen/?.?"], "write": ["gen/*.o"] }, "deny": { "read": ["src/**/.env", "src/deep/keys"] } }' \
+	', "cache": { "inputs": { "files": [] }, "outputs": { "files": ["gen/*.o"] } }' <<E
+cat src/deep/a.ts gen/a.c
+echo here >$T/here
+read go <$T/there
+cat src/deep/.env
+cat src/deep/keys/k.ts
+cat gen/a.o
+ls -A src/deep gen
+exit 0
+E
+wait "$late"
+findings 2 "names that come while the task runs"
+said '^a$' "what is granted is read"
+said_not 'TOKEN' "what is denied is not, nor an output of its own"
+said_not '^(\.env|keys|a\.o)$' "nor listed"
+reported read 'src/deep/\.env' cat
+reported read 'src/deep/keys' cat
+clean "names that come late"
 done_testing

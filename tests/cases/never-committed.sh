@@ -128,4 +128,16 @@ said '^write store/index\.db' "the cache is named"
 said '^write \.vx/history\.db' "so is the state"
 not_ok "and what it wrote is not there" grep -qx x store/index.db
 clean "names never committed"
+
+# A project that lives below such a name is there by its owner's will; what it makes is judged from there.
+echo '{ "projects": [".github/actions/*"] }' | put vx.workspace.json
+put .github/actions/greet/vx.config.json <<-'E'
+	{ "tasks": { "t": {
+		"exec": { "command": "mkdir -p dist/.github && echo x >dist/a && echo x >dist/.github/b",
+			"sandbox": { "allow": { "write": ["dist/**"] } } }
+	} } }
+E
+run run t --filter greet
+findings 1 "a project below .github"
+is "$(cd .github/actions/greet && find dist -type f)" "dist/a" "its output is committed, a name below it is not"
 done_testing

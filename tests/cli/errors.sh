@@ -15,6 +15,17 @@ exits 0 "--version"
 like "$OUT" '[0-9]+\.[0-9]+\.[0-9]+' "prints the version"
 run run --help
 exits 0 "run --help"
+run help run
+exits 0 "help run"
+run help nope
+exits 2 "help of no command"
+said "'nope' is no command" "says so"
+run help rum
+exits 2 "help of nearly a command"
+said 'did you mean .vx run' "offers it"
+run help watch
+exits 2 "help of a command that is not there yet"
+said 'not in this vx yet' "says so"
 
 run run build
 exits 2 "outside any workspace"
@@ -53,6 +64,7 @@ usage "unknown option" 'unknown (option|flag).*--concurency' build --all --concu
 said '--concurrency' "the nearest option is offered"
 usage "a number that is none" '--concurrency' build --all --concurrency two
 usage "a number out of range" '--concurrency' build --all --concurrency 0
+usage "the same for a dry run" '--concurrency' build --all --dry --concurrency 0
 usage "unknown task" 'biuld' biuld --all
 said 'build' "the nearest task is offered"
 usage "unknown project" 'nope' nope#build
@@ -170,6 +182,29 @@ E
 run run b#build
 exits 0 "comments and trailing commas"
 ok "it ran" test -e "$T/ran"
+
+# A workspace that its reader cannot write in.
+mkdir "$T/ro" "$T/ro/.vx"
+echo '{ "projects": ["p/*"] }' >"$T/ro/vx.workspace.json"
+put "$T/ro/p/a/vx.config.json" <<'E'
+{ "name": "a", "tasks": { "build": { "exec": { "command": "true" } } } }
+E
+cd "$T/ro" || exit 99
+# shellcheck disable=SC2034 # RC is read by exits
+plan() { # WHAT
+	chmod 555 . .vx 2>/dev/null
+	RC=0
+	as_user timeout 60 "$VX" run build --all --dry >"$OUT" 2>"$ERR" </dev/null || RC=$?
+	exits 2 "a dry run where vx cannot $1"
+	is "$(wc -l <"$ERR")" 1 "is one error"
+	like "$ERR" "cannot $1 .*/ro/\.vx, where vx keeps its state.*: Permission denied" "that says why"
+}
+plan 'write in'
+ok "nothing is written" test -z "$(ls -A .vx)"
+chmod 755 . && rmdir .vx
+plan make
+chmod 755 .
+cd "$W" || exit 99
 
 # A name cannot forge lines of the report.
 run run "$(printf 'x\n\033[31mfailed')"

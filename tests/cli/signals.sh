@@ -26,6 +26,7 @@ put p/a/vx.config.json <<E
 	"serve": { "exec": { "command": "sh $T/server.sh" } },
 	"deaf": { "exec": { "command": "sh $T/deaf.sh" } },
 	"slow": { "exec": { "command": "exec 9>$T/held; sleep 1000", "timeout": 300 } },
+	"forever": { "exec": { "command": "exec 9>$T/held; sleep 1000" } },
 	"stubborn": { "exec": { "command": "exec 9>$T/held; trap '' TERM; while :; do :; done", "timeout": 300 } },
 	"leaves": { "exec": { "command": "sleep 1000 & echo \$! >$T/left; echo said" } },
 	"next": { "dependsOn": ["serve"], "exec": { "command": "touch $T/next" } }
@@ -36,7 +37,7 @@ export VX_KILL_GRACE_MS=500
 hold held
 run run a#slow
 exits 1 "a timeout"
-said 'timed out' "is said"
+said 'timed out after 300ms \(exec\.timeout\)' "is said, with the limit and who set it"
 said '143' "with the code of SIGTERM"
 ok "nothing of the task is left" released
 
@@ -46,6 +47,22 @@ exits 1 "a timeout of a task that does not listen"
 said 'timed out' "is said"
 said '137' "with the code of SIGKILL"
 ok "nothing of it is left" released
+
+limit() { # WHO ARGS...: ends what has no limit of its own
+	l_who=$1
+	shift
+	hold held
+	run run a#forever "$@"
+	said "timed out after $l_who" "$l_who is named"
+	ok "nothing of it is left" released
+}
+limit '200ms \(--timeout\)' --timeout 200
+export VX_TASK_TIMEOUT=1000
+limit '1s \(VX_TASK_TIMEOUT\)'
+unset VX_TASK_TIMEOUT
+echo '{ "projects": ["p/*"], "timeout": 150 }' >vx.workspace.json
+limit '150ms \(timeout in vx\.workspace\.json\)'
+echo '{ "projects": ["p/*"] }' >vx.workspace.json
 
 # The command's own exit ends the task; what it left behind does not hold the run, and is left alone: a
 # task without a sandbox may start a daemon.

@@ -180,7 +180,6 @@ stays 'something in it is denied' 'write pk/out' 'deny-read pk/out/f'
 stays 'something in it may not be written' 'write pk/out' 'deny-write pk/out/none'
 stays 'something in it is quiet' 'write pk/out' 'quiet pk/out/f'
 stays 'outputs in it' 'write pk/out' 'output-glob pk/out/*.js'
-stays 'a link in it is granted by name' 'write pk/out' 'read pk/out/l'
 mkfifo "$W/pk/out/d/fifo"
 stays 'a fifo in it' 'write pk/out'
 rm "$W/pk/out/d/fifo"

@@ -28,6 +28,19 @@ view() { # NAME OF THE MODE
 s" "$m: granted is seen, the rest is not there"
 
 	fresh
+	ln -s ../priv/key "$W/src/l"
+	ln -s ../priv "$W/src/d"
+	ln -s "$W/priv/key" "$W/src/a"
+	ln -s s "$W/src/i"
+	box 'cat src/l src/d/key src/a; cat src/i; readlink src/l' 'read-glob src/*' 'read src/l' 'read src/d'
+	prints "s
+../priv/key" "$m: a link is granted, what it leads to is not"
+	box 'cat src/l src/d/key src/a' 'read src' 'read priv/key'
+	prints "k
+k
+k" "$m: unless that is granted by its own path"
+
+	fresh
 	box 'echo n >src/new; echo t >src/s; rm src/sub/f; mkdir -p lib/a; ln -s src lib/l; exit 3' \
 		'read src' 'write lib'
 	exits 3 "$m: the command's code"

@@ -953,8 +953,9 @@ test_deep(void)
 		close(fd);
 		fd = next;
 	}
-	ok(judge_and_apply(), "a tree deeper than a path can be (%s)", t.e.text);
-	ok(S_ISDIR(stat_of(t.rootfd, "p/out/d/d/d").st_mode), "is moved");
+	ok(!judge_and_apply(), "a tree deeper than a path can be");
+	ok_err(&t.e, "too long to be named (at most 4095): it begins with p/out/d/d/d",
+		"is refused");
 	end();
 }
 
@@ -1090,17 +1091,22 @@ test_lists(void)
 	struct err e = ERR_INIT;
 	static const char *const bad[] = {
 		"",
-		"vx-moves 1\n",
+		"vx-moves 2\n",
+		"vx-moves 1\n@end\n",
 		"vx-moves 2\nend\n",
-		"vx-moves 1\nplace 1 a\n",
-		"vx-moves 1\nplace 1 ../a\nend\n",
-		"vx-moves 1\nplace 1 /a\nend\n",
-		"vx-moves 1\nplace a\nend\n",
-		"vx-moves 1\nbring 1 a\nend\n",
-		"vx-moves 1\nrmdir \nend\n",
-		"vx-moves 1\nmode 9 a\nend\n",
-		"vx-moves 1\nshred a\nend\n",
+		"vx-moves 2\nscratch 1 1\nend\n",
+		"vx-moves 2\n@place 1 a\n",
+		"vx-moves 2\n@place 1 ../a\nend\n",
+		"vx-moves 2\n@place 1 /a\nend\n",
+		"vx-moves 2\n@place a\nend\n",
+		"vx-moves 2\n@bring 1 a\nend\n",
+		"vx-moves 2\n@rmdir \nend\n",
+		"vx-moves 2\n@mode 9 a\nend\n",
+		"vx-moves 2\n@shred a\nend\n",
+		"vx-moves 2\n@@rmdir a\nend\n",
 	};
+	cleanup_free char *line = NULL;
+	struct statx sx;
 
 	BEGIN("w:p");
 	moves_add(&m, MOVE_OPEN, "a b");
@@ -1117,10 +1123,27 @@ test_lists(void)
 		"as it was");
 	moves_release(&back);
 	moves_release(&m);
-	for (size_t i = 0; i < array_len(bad); i++) {
+	if (statx(t.scratch.fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &sx))
+		bug("statx: %s", strerror(errno));
+	line = xasprintf("scratch %llu %llu\n", (unsigned long long)sx.stx_ino,
+		(unsigned long long)sx.stx_btime.tv_sec * 1000000000 + sx.stx_btime.tv_nsec);
+	for (size_t i = 0; i <= array_len(bad); i++) {
+		cleanup_strbuf struct strbuf text = STRBUF_INIT;
 		struct err why = ERR_INIT;
 
-		fs_replace_file(t.scratch.fd, "moves", bad[i], strlen(bad[i]), 0600);
+		for (const char *c = i < array_len(bad) ? bad[i] : "vx-moves 2\n@rmdir a\nend\n";
+			*c; c++) {
+			if (*c == '@')
+				strbuf_adds(&text, line);
+			else
+				strbuf_addch(&text, *c);
+		}
+		fs_replace_file(t.scratch.fd, "moves", text.buf, text.len, 0600);
+		if (i == array_len(bad)) {
+			ok(moves_read(t.scratch.fd, &back, &why) == 1, "while a good one is read");
+			moves_release(&back);
+			break;
+		}
 		ok(moves_read(t.scratch.fd, &back, &why) < 0, "a bad list is refused: %s",
 			why.text);
 	}

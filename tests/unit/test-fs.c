@@ -2,11 +2,15 @@
 #include "tests/tap.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/digest.h"
+#include "util/err.h"
 #include "util/fs.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -321,6 +325,62 @@ check_copy(const char *from, size_t at_least)
 	unlinkat(top, "copy", 0);
 }
 
+/* Holes at the start, in the middle and at the end, at no round places. */
+static void
+test_sparse(void)
+{
+	enum {
+		SIZE = 5000001
+	};
+	cleanup_close int in = openat(top, "sparse", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	cleanup_close int out = openat(top, "copy", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	cleanup_free char *a = xcalloc(1, SIZE), *b = xcalloc(1, SIZE);
+	struct digest want, got;
+	struct stat st;
+	uint64_t size;
+
+	memset(a + 1400000, 'x', 300001);
+	memset(a + 3000007, 'y', 5);
+	if (ftruncate(in, SIZE) || pwrite(in, a + 1400000, 300001, 1400000) != 300001 ||
+		pwrite(in, a + 3000007, 5, 3000007) != 5)
+		bug("sparse");
+	digest_bytes(a, SIZE, &want);
+	lseek(in, 0, SEEK_SET);
+	ok(!digest_fd(in, &got, &size) && size == SIZE && digest_equal(&want, &got),
+		"holes are digested as what they are read as");
+	lseek(in, 1500000, SEEK_SET);
+	digest_bytes(a + 1500000, SIZE - 1500000, &want);
+	ok(!digest_fd(in, &got, &size) && size == SIZE - 1500000 && digest_equal(&want, &got),
+		"from the middle, too");
+	ok(!fs_copy_content(in, out) && pread(out, b, SIZE, 0) == SIZE && !memcmp(a, b, SIZE),
+		"and copied so");
+	ok(!fstat(out, &st) && st.st_size == SIZE && st.st_blocks < SIZE / 512 / 2,
+		"into holes (%lld blocks)", (long long)st.st_blocks);
+	unlinkat(top, "sparse", 0);
+	unlinkat(top, "copy", 0);
+}
+
+static void
+test_stop(void)
+{
+	cleanup_close int fd = openat(top, "f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct digest d;
+	sigset_t set, old;
+	int sig;
+
+	stop_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	ok(!stop_is_asked(), "nobody asks for a stop");
+	ok(!digest_fd(fd, &d, NULL), "a file is digested");
+	raise(SIGINT);
+	ok(stop_is_asked(), "a blocked signal asks for it");
+	ok(digest_fd(fd, &d, NULL) && errno == ECANCELED, "and nothing is digested any more");
+	sigwait(&set, &sig);
+	ok(sig == SIGINT && !stop_is_asked(), "until it was taken");
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	unlinkat(top, "f", 0);
+}
+
 static void
 test_files(void)
 {
@@ -400,6 +460,8 @@ main(void)
 	test_modes(true);
 	test_mount();
 	test_files();
+	test_sparse();
+	test_stop();
 	ok_int(fs_remove_tree(AT_FDCWD, top_name), 0, "the whole test is removed");
 	close(top);
 	return tap_done();

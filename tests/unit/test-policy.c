@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Grants of a task from its definition, on a small workspace made by hand. */
-#include "exec/never.h"
+#include "cache/never.h"
 #include "exec/policy.h"
 #include "graph/graph.h"
 #include "tests/tap.h"
@@ -310,6 +310,53 @@ test_home(void)
 	app_task.ndefine = 0;
 }
 
+/* A home that is the workspace: `**` takes the stores among the inputs, but only what is named is shown. */
+static void
+test_stores(void)
+{
+	static const char *const keyed[] = {"packages/app/.netrc", "packages/app/.ssh/id",
+		"packages/app/.ssh/known_hosts", "packages/app/src/a.ts"};
+	const struct inputs inputs = {.paths = (void *)(uintptr_t)keyed, .n = array_len(keyed)};
+	cleanup_free char *home = path_join(canonical_top, "packages/app");
+	struct define define = {"HOME", home};
+	struct err e = ERR_INIT;
+	struct policy *p;
+
+	app_task.define = &define;
+	app_task.ndefine = 1;
+	app_task.cache = &app_cache;
+	app_task.sandbox = NULL;
+	GLOBS(&app_cache.files, "packages/app", "**", ".ssh/known_hosts");
+	p = build(&inputs, &e);
+	ok(p && reads(p, "packages/app/src/a.ts"), "an input is seen");
+	ok(p && !reads(p, "packages/app/.netrc") && !reads(p, "packages/app/.ssh/id"),
+		"credential stores are not, though they are inputs");
+	ok(p && reads(p, "packages/app/.ssh/known_hosts"), "but for what is named");
+	ok(p && policy_read_is_finding(p, "packages/app/.netrc"), "to ask for one is a finding");
+	policy_free(p);
+	GLOBS(&app_cache.files, "packages/app", "src/**");
+	app_task.cache = NULL;
+
+	app_task.sandbox = sandbox(LIST("."), LIST("."), NULL);
+	p = build(NULL, &e);
+	ok(p && reads(p, "packages/app/src/a.ts") && !reads(p, "packages/app/.npmrc") &&
+			!writes(p, "packages/app/.aws/x"),
+		"nor are they with a grant of the whole project");
+	policy_free(p);
+	app_task.sandbox = sandbox(LIST(".", ".npmrc"), NULL, NULL);
+	p = build(NULL, &e);
+	ok(p && reads(p, "packages/app/.npmrc") && !reads(p, "packages/app/.netrc"),
+		"one by name is");
+	policy_free(p);
+	app_task.define = NULL;
+	app_task.ndefine = 0;
+
+	app_task.sandbox = sandbox(LIST("."), NULL, NULL);
+	p = build(NULL, &e);
+	ok(p && reads(p, "packages/app/.npmrc"), "where no home is, it is a file like any other");
+	policy_free(p);
+}
+
 static void
 test_links(void)
 {
@@ -334,6 +381,121 @@ test_links(void)
 	ok(p && writes(p, "packages/app/stays") && !writes(p, "packages/app/real/out/a.o"),
 		"a literal grant of a link is a grant of the link (%s)", e.text);
 	policy_free(p);
+}
+
+/* So could one that may write outside of the workspace. */
+static void
+test_links_from_outside(void)
+{
+	cleanup_free char *link = xasprintf("%s-link", canonical_top);
+	cleanup_free char *below = xasprintf("%s/lib", link);
+	cleanup_free char *target = xasprintf("%s/packages", canonical_top);
+
+	if (symlink(target, link))
+		bug("link %s: %s", link, strerror(errno));
+	for (int i = 0; i < 4; i++) {
+		const char *const *list = i & 1 ? LIST(below) : LIST(link);
+		struct err e = ERR_INIT;
+
+		app_task.sandbox = i & 2 ? sandbox(NULL, list, NULL) : sandbox(list, NULL, NULL);
+		ok(!build(NULL, &e), "an absolute grant that a link leads into the workspace");
+		ok_err(&e,
+			i & 1 ? "leads through a link to <workspace>/packages/lib"
+			      : "leads through a link to <workspace>/packages",
+			"is refused");
+	}
+	unlink(link);
+}
+
+/* A task that could write in node_modules in an earlier run chose where these lead. */
+static void
+test_planted_links(void)
+{
+	static const struct {
+		const char *target;
+		const char *opens; /* by that link only */
+		bool with_cache, without;
+	} v[] = {
+		{"../../util", "packages/util/u.ts", false, true}, /* a project */
+		{"../../lib", "packages/lib/README.md", true, true},
+		{"../../util/node_modules/.store/x", "packages/util/node_modules/.store/x/i.js",
+			false, true},
+		{"../../lib/node_modules", "packages/lib/node_modules/x/i.js", false, false},
+		{"../../util/src", "packages/util/src/x", false, false}, /* not all of a project */
+		{"../../../tools", "tools/x", false, false},             /* none at all */
+		{"../../../.git", ".git/config", false, false},
+		{"../../../.git/modules", ".git/modules/x", false, false},
+		{"../../../.vx", ".vx/x", false, false},
+		{"..", "packages/app/src/a.ts", false, false}, /* itself */
+		{"../..", "packages/util/u.ts", false, false}, /* what is above it */
+		{"../../..", "package.json", false, false},
+		{"../../../packages/../", "package.json", false, false},
+		{"../src", "packages/app/src/a.ts", false, false},
+		{"../nested", "packages/app/nested/n.ts", false, true},
+	};
+	static const char path[] = "packages/app/node_modules/planted";
+	struct project whole = {.name = "whole", .dir = "", .index = 4};
+	static struct project *projects[5];
+
+	/* the root is a project too, and holds all others */
+	memcpy(projects, w.projects, 4 * sizeof(*projects));
+	projects[4] = &whole;
+	w.projects = projects;
+	w.nprojects = 5;
+	htab_put(&w.by_dir, "", &whole);
+	unlinkat(rootfd, "packages/app/node_modules/lib", 0);
+	unlinkat(rootfd, "packages/app/node_modules/@scope/util", 0);
+	app_task.sandbox = sandbox(NULL, NULL, NULL);
+	for (size_t i = 0; i < array_len(v); i++) {
+		link_to(v[i].target, path);
+		for (int cached = 0; cached < 2; cached++) {
+			struct err e = ERR_INIT;
+			struct policy *p;
+
+			app_task.cache = cached ? &app_cache : NULL;
+			p = build(NULL, &e);
+			ok(p && reads(p, v[i].opens) == (cached ? v[i].with_cache : v[i].without),
+				"%s, %s a cache: %s (%s)", v[i].target, cached ? "with" : "without",
+				v[i].opens, e.text);
+			policy_free(p);
+		}
+		unlinkat(rootfd, path, 0);
+	}
+	w.nprojects = 4;
+	htab_put(&w.by_dir, "", NULL);
+	link_to("../../lib", "packages/app/node_modules/lib");
+	link_to("../../../util", "packages/app/node_modules/@scope/util");
+}
+
+/* Such a link does not stop the task. */
+static void
+test_bad_links(void)
+{
+	cleanup_free char *name = xcalloc(1, 301), *target = NULL;
+	struct err e = ERR_INIT;
+	struct policy *p;
+
+	memset(name, 'x', 300);
+	target = xasprintf("../../%s", name);
+	link_to(target, "packages/app/node_modules/long");
+	link_to("loop", "packages/app/node_modules/loop");
+	link_to("../../lib/README.md/x", "packages/app/node_modules/file");
+	app_task.cache = NULL;
+	app_task.sandbox = sandbox(NULL, NULL, NULL);
+	p = build(NULL, &e);
+	ok(p && reads(p, "packages/lib/x"), "links that lead nowhere open nothing (%s)", e.text);
+	ok(!policy_read_is_finding(p, "tools"), "the wall");
+	policy_free(p);
+	link_to("../../../tools/deep/pkg", "packages/app/node_modules/deep");
+	p = build(NULL, &e);
+	ok(policy_read_is_finding(p, "tools/deep/pkg/x") && policy_read_is_finding(p, "tools") &&
+			!policy_read_is_finding(p, "tools/deep/other"),
+		"a package that is withheld, also where a directory above it is hidden as a whole");
+	policy_free(p);
+	unlinkat(rootfd, "packages/app/node_modules/deep", 0);
+	unlinkat(rootfd, "packages/app/node_modules/long", 0);
+	unlinkat(rootfd, "packages/app/node_modules/loop", 0);
+	unlinkat(rootfd, "packages/app/node_modules/file", 0);
 }
 
 static void
@@ -427,6 +589,7 @@ test_keyed_links(void)
 	ok(p && reads(p, "packages/lib/README.md"), "a package whose task is folded in (%s)",
 		e.text);
 	ok(!reads(p, "packages/util/u.ts"), "one that is not is withheld");
+	ok(!has_rule(p, SPEC_DENY_READ, false, "packages/util"), "by not granting it");
 	ok(policy_read_is_finding(p, "packages/util/u.ts"), "and a read of it a finding");
 	ok(policy_read_is_finding(p, "packages/app/README") &&
 			!policy_read_is_finding(p, "packages/other/x"),
@@ -471,6 +634,18 @@ test_derived(void)
 	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/lib/README.md", "is in a linked package");
 	policy_free(p);
 
+	/* What "!" takes back is not in the key of who makes it. */
+	unlinkat(rootfd, "packages/app/node_modules/lib", 0);
+	GLOBS(&lib_cache.outputs, "packages/lib", "dist/**", "!dist/tmp/**");
+	put("packages/lib/dist/tmp/x");
+	strvec_release(&unkeyed);
+	p = build(&inputs, &e);
+	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 1, "outputs with exceptions");
+	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/lib/dist/tmp/x", "are not covered whole");
+	policy_free(p);
+	GLOBS(&lib_cache.outputs, "packages/lib", "dist/**");
+	link_to("../../lib", "packages/app/node_modules/lib");
+
 	app_task.cache = NULL;
 	p = build(&inputs, &e);
 	ok(p && writes(p, "packages/app/x") && !writes(p, "packages/app/nested/x") &&
@@ -510,9 +685,10 @@ test_unkeyed(void)
 	app_task.sandbox = sandbox(LIST("src/l.ts"), NULL, NULL);
 	strvec_release(&unkeyed);
 	p = build(&inputs, &e);
-	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 1, "an input that is a link");
-	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/util/u.ts",
-		"has its text in the key, not what it leads to");
+	ok(p && reads(p, "packages/app/src/l.ts") && !reads(p, "packages/util/u.ts"),
+		"an input that is a link is granted as a link");
+	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 0,
+		"and its text is in the key");
 	policy_free(p);
 }
 
@@ -528,7 +704,11 @@ main(void)
 	test_never_names();
 	test_explicit();
 	test_home();
+	test_stores();
 	test_links();
+	test_links_from_outside();
+	test_planted_links();
+	test_bad_links();
 	test_grant_text();
 	test_keyed_links();
 	test_derived();

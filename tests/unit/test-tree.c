@@ -53,7 +53,7 @@ save(const struct globset *set)
 	uint64_t bytes;
 
 	if (outputs_scan(ws_fd, set, NULL, 0, &o, &e) ||
-		tree_save(store, ws_fd, &o, &d, &bytes, &e))
+		tree_save(store, ws_fd, set, &o, &d, &bytes, &e))
 		bug("%s", e.text);
 	outputs_release(&o);
 	return d;
@@ -583,6 +583,115 @@ test_hostile(void)
 	end();
 }
 
+/* Trees that only somebody who writes into the cache could have made: what others would obey. */
+static void
+test_never(void)
+{
+	static const char *const bad[] = {
+		"f 0644 @ 1 .npmrc\n",
+		"f 0644 @ 1 .ENVRC\n",
+		"f 0644 @ 1 .GIT\n",
+		"f 0644 @ 1 vx.config.json\n",
+		"f 0644 @ 1 pnpm-workspace.yaml\n",
+		"d 0755 ~ .husky\n",
+		"d ---- ! .husky\n",
+		"l .claude^x\n",
+		"l .vscode^x\n",
+		"l package.json^x\n",
+		"f 0644 @ 1 HEAD\nd 0755 ~ objects\nd 0755 ~ refs\n",
+		"f 0644 @ 1 HEAD\nf 0644 @ 1 commondir\n",
+	};
+	const struct globset out = GLOBS(&arena, "p", "out", "deep/out/**");
+	const struct globset named = GLOBS(&arena, "p", "dist/**", "dist/.npmrc", "dist/.husky/**",
+		"dist/x.git", "dist/package.json");
+	struct digest content, empty, hook, d;
+	struct err e = ERR_INIT;
+	char name[80];
+
+	begin();
+	ws_write("p/src/a", "a");
+	ws_write("p/bare/HEAD", "h");
+	ws_write("p/bare/objects/x", "h");
+	ws_write("p/bare/refs/x", "h");
+	content = node("x", 1);
+	empty = node("vx-tree 1\n", 10);
+	hook = tree_of("f 0755 @ 1 pre-push\n", &content);
+	for (size_t i = 0; i < array_len(bad); i++) {
+		cleanup_strbuf struct strbuf lines = STRBUF_INIT;
+		char hex[2][DIGEST_HEX];
+
+		digest_hex(&empty, hex[0]);
+		digest_hex(&hook, hex[1]);
+		for (const char *c = bad[i]; *c; c++) {
+			if (*c == '~' || *c == '!')
+				strbuf_adds(&lines, hex[*c == '!']);
+			else
+				strbuf_addch(&lines, *c);
+		}
+		d = in_dist(lines.buf);
+		snprintf(name, sizeof(name), "what others obey: %zu", i);
+		ok_int(restore(&dist, &d), 0, name);
+	}
+	content = node("{\"workspaces\":[]}", 17);
+	d = tree_of("f 0644 @ 17 package.json\n", &content);
+	d = tree_of("d 0755 @ dist\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&dist, &d), 0, "a workspace root");
+	ok_int(restore(&named, &d), 1, "unless it is named");
+	remove_in("p", "dist");
+	content = node("{\"name\":\"abc\"}", 14);
+	d = tree_of("f 0644 @ 14 package.json\n", &content);
+	d = tree_of("d 0755 @ dist\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&dist, &d), 1, "another package.json");
+	remove_in("p", "dist");
+
+	content = node("x", 1);
+	d = tree_of("f 0644 @ 1 pre-push\n", &content);
+	d = tree_of("d 0755 @ .husky\n", &d);
+	d = tree_of("d 0755 @ dist\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&named, &d), 1, "a name in a glob's own words");
+	remove_in("p", "dist");
+
+	d = tree_of("l out^src\n", &content);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&out, &d), 0, "outputs that are a link to a directory");
+	d = tree_of("l out^nowhere\n", &content);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&out, &d), 1, "one to none is an output");
+	d = tree_of("l out^nowhere\n", &content);
+	d = tree_of("d ---- @ deep\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&out, &d), 0, "not so where a glob starts");
+	remove_in("p", "out");
+
+	d = tree_of("f 0644 @ 1 config\n", &content);
+	d = tree_of("d ---- @ bare\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	{
+		const struct globset turn = GLOBS(&arena, "p", "bare/c*");
+
+		ok_int(restore(&turn, &d), 0, "what turns a repository that is there");
+	}
+
+	/* Nor are they stored. */
+	ws_write("p/dist/.npmrc", "x");
+	{
+		struct outputs o = {0};
+
+		if (outputs_scan(ws_fd, &dist, NULL, 0, &o, &e))
+			bug("%s", e.text);
+		ok_int(tree_save(store, ws_fd, &dist, &o, &d, NULL, &e), -1, "saving one");
+		ok_err(&e, "output p/dist/.npmrc", "is refused by name");
+		outputs_release(&o);
+	}
+	d = save(&named);
+	ws_write("p/dist/.npmrc", "y");
+	ok_int(restore(&named, &d), 1, "what was stored can be restored");
+	end();
+}
+
 static void
 test_deep(void)
 {
@@ -615,7 +724,7 @@ test_changed_while_saving(void)
 	ws_write("p/dist/a", "before");
 	outputs_scan(ws_fd, &dist, NULL, 0, &o, &e);
 	ws_write("p/dist/a", "after it was scanned");
-	ok_int(tree_save(store, ws_fd, &o, &d, NULL, &e), -1, "a file that changed");
+	ok_int(tree_save(store, ws_fd, &dist, &o, &d, NULL, &e), -1, "a file that changed");
 	ok_err(&e, "p/dist/a", "is named");
 	outputs_release(&o);
 	end();
@@ -1041,6 +1150,7 @@ main(void)
 	test_set_id();
 	test_missing_blobs();
 	test_hostile();
+	test_never();
 	test_deep();
 	test_changed_while_saving();
 	test_random();

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "exec/never.h"
+#include "cache/never.h"
+#include "config/json.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/fs.h"
+#include "util/path.h"
+#include "util/strbuf.h"
 #include <strings.h>
 
 /* `name`, or `name` directly below `parent`. A trailing "*" stands for anything. */
@@ -122,4 +129,94 @@ never_prefix(const char *path, size_t from)
 		nparent = n;
 		name += n + 1;
 	}
+}
+
+/* Repositories. */
+
+enum {
+	REPO_HEAD = 1,
+	REPO_OBJECTS = 2,
+	REPO_REFS = 4,
+	REPO_COMMONDIR = 8
+};
+
+static const struct {
+	const char *name;
+	unsigned bit;
+} repo_bits[] = {
+	{"HEAD", REPO_HEAD},
+	{"objects", REPO_OBJECTS},
+	{"refs", REPO_REFS},
+	{"commondir", REPO_COMMONDIR},
+};
+
+unsigned
+never_repo_bit(const char *name)
+{
+	for (size_t i = 0; i < array_len(repo_bits); i++)
+		if (!strcmp(name, repo_bits[i].name))
+			return repo_bits[i].bit;
+	return 0;
+}
+
+unsigned
+never_repo_bits_at(int rootfd, const char *dir)
+{
+	unsigned bits = 0;
+
+	for (size_t i = 0; i < array_len(repo_bits); i++) {
+		cleanup_free char *path = path_join(dir, repo_bits[i].name);
+		struct stat st;
+
+		if (!fs_stat_beneath(rootfd, path, &st))
+			bits |= repo_bits[i].bit;
+	}
+	return bits;
+}
+
+bool
+never_is_repo(unsigned bits)
+{
+	return (bits & REPO_HEAD) &&
+	       ((bits & REPO_COMMONDIR) ||
+		       (bits & (REPO_OBJECTS | REPO_REFS)) == (REPO_OBJECTS | REPO_REFS));
+}
+
+/* Manifests. */
+
+bool
+never_is_manifest(const char *path)
+{
+	const char *base = path_base(path);
+
+	return is_name(base, strlen(base), "package.json") && !path_find(path, "node_modules");
+}
+
+/* As strictly as JSON can be read, and by the reader that finds the root: what two readers could
+ * understand differently (a key that is there twice, …) is not plain. */
+enum never_manifest
+never_manifest_at(int fd)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	enum never_manifest m = MANIFEST_UNREADABLE;
+	struct err e = ERR_INIT;
+	struct json_doc doc;
+
+	if (lseek(fd, 0, SEEK_SET) || fd_read_all(fd, &text, JSON_FILE_MAX) ||
+		json_parse(text.buf, text.len, "package.json", false, &doc, &e))
+		return MANIFEST_UNREADABLE;
+	if (json_is_object(doc.root))
+		m = json_object_get(doc.root, "workspaces") ? MANIFEST_WORKSPACES : MANIFEST_PLAIN;
+	json_doc_release(&doc);
+	return m;
+}
+
+const char *
+never_manifest_why(enum never_manifest m)
+{
+	return m == MANIFEST_WORKSPACES
+		       ? "its \"workspaces\" would make its directory a workspace root"
+	       : m == MANIFEST_UNREADABLE
+		       ? "vx cannot read it, so it could make its directory a workspace root"
+		       : "";
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "util/stop.h"
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+void
+stop_signals(sigset_t *ret)
+{
+	sigemptyset(ret);
+	for (size_t i = 0; i < array_len(signals); i++)
+		sigaddset(ret, signals[i]);
+}
+
+bool
+stop_is_asked(void)
+{
+	sigset_t pending;
+
+	if (sigpending(&pending))
+		return false;
+	for (size_t i = 0; i < array_len(signals); i++)
+		if (sigismember(&pending, signals[i]))
+			return true;
+	return false;
+}

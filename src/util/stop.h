@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The core has one thread, and takes signals between two polls. What can take long (reading,
+ * digesting, copying, thousands of names) asks between its steps whether one waits that ends the run,
+ * and then gives up with ECANCELED. Who called it undoes or leaves out the rest, as after any failure;
+ * the loop takes the signal next.
+ *
+ * Only what is blocked can wait: a program that does not block these signals is never asked to stop.
+ */
+#ifndef UTIL_STOP_H
+#define UTIL_STOP_H
+
+#include "util/base.h"
+#include <signal.h>
+
+/* INT, TERM, HUP and QUIT. */
+void stop_signals(sigset_t *ret);
+/* One of them is pending. */
+bool stop_is_asked(void);
+
+#endif

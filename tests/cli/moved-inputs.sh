@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A result is saved only if the task's inputs were the same all the while it ran: also when they are the
+# same again at its end.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+cd "$W" || exit 99
+
+# COMMAND: as a task whose inputs are all of p/src; the files are put back before.
+task() {
+	rm -rf p
+	mkdir -p p/src/deep/er p/evil/deep/er
+	for f in a deep/b deep/er/c; do
+		echo good >p/src/$f
+		echo evil >p/evil/$f
+	done
+	echo '{ "name": "p" }' >p/package.json
+	printf '%s\n' "$1" >"$T/command.sh"
+	put p/vx.config.json <<-E
+		{ "tasks": { "t": {
+			"exec": { "command": "exec sh -e $T/command.sh" },
+			"cache": { "inputs": { "files": ["src/**"] }, "outputs": { "files": ["dist/**", "src/gen/**"] } } } } }
+	E
+	echo '{ "name": "w", "workspaces": ["p"] }' >package.json
+	run run p#t --force
+}
+# COMMAND WHAT NAME
+missed() {
+	task "$1"
+	exits 0 "$3: it succeeds"
+	said "not saved: $2 changed while it ran" "$3: it is not saved, and $2 is named"
+}
+kept() { # COMMAND NAME
+	task "$1"
+	exits 0 "$2: it succeeds"
+	said_not 'not saved' "$2: it is saved"
+	run run p#t
+	said 'up to date|restored' "$2: the next run has it"
+}
+
+missed 'mv src/a b; cp evil/a src/a; cat src/a; mv b src/a' p/src/a "a file that is swapped and swapped back"
+missed 'mv src s; mv evil src; cat src/a; mv src evil; mv s src' p/src "a directory"
+missed 'mv src/deep d; cp -r evil/deep src/deep; cat src/deep/er/c; rm -r src/deep; mv d src/deep' p/src/deep \
+	"one further down"
+missed 'cd ..; mv p q; cp -r q p; cat p/src/a; rm -r p; mv q p' p \
+	"one above the project"
+missed 'ln -f src/a src/deep/a; rm src/deep/a' p/src/a "a file that was given another name meanwhile"
+missed 'cp -p src/a s; echo evil >src/a; cat src/a; cat s >src/a; touch -r s src/a' p/src/a \
+	"a file that is written, and written back with its time"
+missed 'chmod 700 src/deep; chmod 755 src/deep' p/src/deep "permissions of a directory"
+missed 'mv package.json m; echo "{}" >package.json; mv m package.json' p/package.json "the manifest"
+
+kept 'cat src/a src/deep/er/c' "a task that reads"
+kept 'mkdir -p dist src/gen; cp -r src/deep dist; cp src/a src/gen' "one that writes its outputs, among the inputs too"
+kept 'echo x >src/deep/tmp; cat src/deep/tmp; rm src/deep/tmp; ls src/deep' "one with a temporary file there"
+kept 'mkdir src/deep/tmp; rmdir src/deep/tmp' "one with a temporary directory there"
+done_testing
