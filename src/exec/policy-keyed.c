@@ -20,7 +20,6 @@
 
 struct search {
 	const struct policy *p;
-	const struct files *files;
 	const struct inputs *inputs;
 	const struct node **folded;
 	size_t nfolded;
@@ -51,6 +50,8 @@ is_covered_by(
 
 	if (node_is_group(node))
 		return false;
+	if (owner == node->project && !strcmp(path_below(path, owner->dir), "package.json"))
+		return true;
 	if (!cache)
 		return is_listed && owner == node->project;
 	return globset_match(&cache->outputs, path) ||
@@ -69,7 +70,7 @@ is_covered(const struct search *s, const char *path)
 	for (size_t i = 0; key_fingerprint_files[i]; i++)
 		if (!strcmp(path, key_fingerprint_files[i]))
 			return true;
-	is_listed = is_in(path, s->files->paths, s->files->n);
+	is_listed = is_in(path, s->p->files->paths, s->p->files->n);
 	owner = workspace_project_at(s->p->w, path);
 	for (size_t i = 0; i < s->nfolded; i++)
 		if (is_covered_by(s->folded[i], path, is_listed, owner))
@@ -138,11 +139,10 @@ walk_rule(struct search *s, const struct spec_rule *r, struct err *e)
 }
 
 int
-policy_unkeyed(const struct policy *p, const struct files *files, const struct inputs *inputs,
-	size_t max, struct strvec *ret, struct err *e)
+policy_unkeyed(const struct policy *p, const struct inputs *inputs, size_t max, struct strvec *ret,
+	struct err *e)
 {
 	struct search s = {.p = p,
-		.files = files,
 		.inputs = inputs,
 		.manifest = path_join(p->node->project->dir, "package.json"),
 		.max = max,

@@ -167,9 +167,11 @@ add_link(struct links *l, const char *path)
 	if (policy_resolve(l->p->w, path, &dir) != 1 || path_is_within(dir, modules) ||
 		path_is_within(dir, "node_modules") || path_is_within(own, dir))
 		return;
-	if (may_open(l, dir))
+	if (may_open(l, dir)) {
 		policy_add_rule(l->p, SPEC_READ, false, dir);
-	else if (!strvec_contains(&l->p->withheld, dir))
+		if (htab_get(&l->p->w->by_dir, dir))
+			strvec_push(&l->p->linked, dir);
+	} else if (!strvec_contains(&l->p->withheld, dir))
 		strvec_push(&l->p->withheld, dir);
 }
 

@@ -36,6 +36,7 @@ policy_free(struct policy *p)
 	free(p->home);
 	free(p->nested);
 	strvec_release(&p->withheld);
+	strvec_release(&p->linked);
 	strvec_release(&p->stores);
 	ruleset_free(p->compiled);
 	free(p);
@@ -452,6 +453,12 @@ add_walls(struct policy *p)
 		add_wall(p, project->nested[i]->dir);
 	for (size_t i = 0; i < p->stores.n; i++)
 		add_wall(p, p->stores.v[i]);
+	/* Of a package this is vx's own business, and no part of the key has its bytes. */
+	for (size_t i = 0; i < p->linked.n; i++) {
+		cleanup_free char *config = path_join(p->linked.v[i], "vx.config.json");
+
+		add_wall(p, config);
+	}
 	add_wall(p, ".git");
 	policy_add_rule(p, SPEC_QUIET, false, ".vx");
 	if (cache && *cache && !path_is_within(cache, ".vx"))
@@ -505,14 +512,14 @@ find_home(const struct taskdef *def)
 }
 
 int
-policy_build(const struct workspace *w, const struct node *node,
-	const struct files *files attr_unused, const struct inputs *inputs, struct policy **ret,
-	struct err *e)
+policy_build(const struct workspace *w, const struct node *node, const struct files *files,
+	const struct inputs *inputs, struct policy **ret, struct err *e)
 {
 	struct policy *p = xcalloc(1, sizeof(*p));
 
 	p->w = w;
 	p->node = node;
+	p->files = files;
 	p->derived = !node->def->sandbox;
 	p->home = find_home(node->def);
 	find_stores(p);
@@ -520,6 +527,7 @@ policy_build(const struct workspace *w, const struct node *node,
 		add_derived(p, inputs);
 	else if (add_config(p, e))
 		goto failed;
+	p->nconfig = p->derived ? 0 : p->nrules;
 	if (policy_add_node_modules(p, e))
 		goto failed;
 	add_walls(p);

@@ -9,7 +9,7 @@
  * a link, since another task may have made it. Only links in node_modules open something, packages.
  *
  * policy.c builds, policy-links.c looks at node_modules and at paths that lead through links, judge.c
- * answers afterwards.
+ * answers afterwards, policy-advice.c says what to write in the config.
  */
 #ifndef EXEC_POLICY_H
 #define EXEC_POLICY_H
@@ -35,9 +35,11 @@ enum write_verdict {
 struct policy {
 	const struct workspace *w;
 	const struct node *node;
+	const struct files *files; /* borrowed, like the others */
 	bool derived;
 	struct spec_rule *rules; /* what goes into the spec */
 	size_t nrules, rules_cap;
+	size_t nconfig;  /* the first rules: the task's own entries */
 	size_t ncovered; /* the first rules: what they grant is in the task's key by construction */
 	bool unix_sockets;
 	char *home; /* absolute and there; NULL: none */
@@ -48,6 +50,7 @@ struct policy {
 	/* What is linked in node_modules and not granted for that, since no part of the key covers it, or
 	 * since it is no package: a denied read in it is a finding. */
 	struct strvec withheld;
+	struct strvec linked; /* the projects that are granted because they are linked there */
 	struct ruleset *compiled; /* of `rules` */
 };
 
@@ -76,16 +79,17 @@ bool policy_may_see(const struct policy *p, const char *path, bool is_dir);
 bool policy_read_is_finding(const struct policy *p, const char *path);
 /* What to write in the config of this project to allow it and, for a read of a cached task, to have
  * it in the key: `allow.read: ["../lib/x"], and cache.inputs.workspaceFiles: ["lib/x"]`; for derived
- * grants the fields that they come from. Owned. */
+ * grants the fields that they come from. Never what would be refused: no input that git ignores, no grant
+ * that an entry of `deny` overrules. Owned. */
 char *policy_grant_text(const struct policy *p, bool write, const char *path);
 /* What to write to have these workspace files in the key of the task: `cache.inputs.files: ["a", "b"],
- * cache.inputs.workspaceFiles: ["lib/c"]`. Owned. */
+ * cache.inputs.workspaceFiles: ["lib/c"]`. Empty when git ignores all of them. Owned. */
 char *policy_inputs_text(const struct policy *p, const struct strvec *paths);
 
 /* Up to `max` existing workspace files, outside node_modules, that the policy lets the task read and
  * no part of its key covers: what keeps a confined result from being proven. Returns how many were
  * put into ret (owned strings), or -1. */
-int policy_unkeyed(const struct policy *p, const struct files *files, const struct inputs *inputs,
-	size_t max, struct strvec *ret, struct err *e);
+int policy_unkeyed(const struct policy *p, const struct inputs *inputs, size_t max, struct strvec *ret,
+	struct err *e);
 
 #endif

@@ -3,9 +3,13 @@
  * Who writes what: no path may have two owners, and no key may wait for what another task has yet
  * to write. Outputs are found by the literal head of their globs: what overlaps has one head above,
  * or equal to, the other, so that a task is compared with its neighbours and not with all.
+ *
+ * The tasks of this run's projects that do not run count as well: their outputs lie there from an
+ * earlier run, and would be taken for somebody's own.
  */
 #include "graph/graph.h"
 #include "util/alloc.h"
+#include "util/arena.h"
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -21,7 +25,8 @@ struct claim {
 };
 
 struct claims {
-	struct claim *v; /* sorted by head, by workspace_compare_paths */
+	struct arena arena; /* tasks that do not run */
+	struct claim *v;    /* sorted by head, by workspace_compare_paths */
 	size_t n, cap;
 	struct htab by_head; /* to the first one's index + 1 */
 };
@@ -36,23 +41,63 @@ compare_head(const void *a, const void *b)
 }
 
 static void
-collect(struct claims *c, const struct graph *g)
+add_claims(struct claims *c, const struct node *node)
 {
-	htab_init(&c->by_head);
-	for (size_t i = 0; i < g->n; i++) {
-		const struct cachedef *cache = g->nodes[i]->def->cache;
+	const struct cachedef *cache = node->def->cache;
 
-		for (size_t j = 0; cache && j < cache->outputs.npos; j++) {
-			const struct glob *glob = cache->outputs.pos[j];
+	for (size_t j = 0; cache && j < cache->outputs.npos; j++) {
+		const struct glob *glob = cache->outputs.pos[j];
 
-			for (size_t k = 0; k < glob_nalternatives(glob); k++) {
-				GROW(c->v, c->n + 1, c->cap);
-				c->v[c->n++] = (struct claim){.node = g->nodes[i],
-					.glob = glob,
-					.head = glob_literal_head(glob, k)};
-			}
+		for (size_t k = 0; k < glob_nalternatives(glob); k++) {
+			GROW(c->v, c->n + 1, c->cap);
+			c->v[c->n++] = (struct claim){
+				.node = node, .glob = glob, .head = glob_literal_head(glob, k)};
 		}
 	}
+}
+
+/* Those of the project that are not in the graph. */
+static void
+add_idle(struct claims *c, const struct graph *g, struct project *p)
+{
+	struct htab running;
+	size_t index = g->n;
+
+	htab_init(&running);
+	for (size_t i = 0; i < g->n; i++)
+		if (g->nodes[i]->project == p)
+			htab_put(&running, g->nodes[i]->def->name, g->nodes[i]);
+	for (size_t i = 0; i < p->def.ntasks; i++) {
+		struct taskdef *def = &p->def.tasks[i];
+		struct node *n;
+
+		if (!def->cache || !def->cache->outputs.npos || htab_get(&running, def->name))
+			continue;
+		n = arena_new(&c->arena, struct node);
+		*n = (struct node){.id = arena_printf(&c->arena, "%s#%s",
+					   p->is_root ? "//" : p->name, def->name),
+			.project = p,
+			.def = def,
+			.index = index++};
+		add_claims(c, n);
+	}
+	htab_release(&running);
+}
+
+static void
+collect(struct claims *c, const struct graph *g)
+{
+	cleanup_free size_t *running = xcalloc(g->w->nprojects, sizeof(*running));
+
+	arena_init(&c->arena);
+	htab_init(&c->by_head);
+	for (size_t i = 0; i < g->n; i++) {
+		running[g->nodes[i]->project->index]++;
+		add_claims(c, g->nodes[i]);
+	}
+	for (size_t i = 0; i < g->w->nprojects; i++)
+		if (running[i] && running[i] < g->w->projects[i]->def.ntasks)
+			add_idle(c, g, g->w->projects[i]);
 	if (c->n)
 		qsort(c->v, c->n, sizeof(*c->v), compare_head);
 	for (size_t i = c->n; i-- > 0;) {
@@ -355,6 +400,7 @@ graph_check_outputs(const struct graph *g, struct err *e)
 	if (!r)
 		r = check_upfront(&c, g, e);
 	htab_release(&c.by_head);
+	arena_release(&c.arena);
 	free(c.v);
 	return r;
 }

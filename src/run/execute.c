@@ -129,7 +129,7 @@ on_done(void *ctx, struct exec_result *r)
 			EXEC_DRAIN_MS);
 	for (size_t i = 0; i < r->notes.n; i++)
 		strvec_push(&j->notes, r->notes.v[i]);
-	if (t->status == TASK_FAILED && !r->nfindings)
+	if (t->status == TASK_FAILED && r->exit_code)
 		note_walled_reads(j, r);
 	/* What was ended in the middle of a write may have left half of it. */
 	if (r->nkilled && t->status == TASK_SUCCESS && sched_will_save(s, t)) {

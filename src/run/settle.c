@@ -32,8 +32,7 @@ settle_note(struct job *j, const char *fmt, ...)
 
 /* What the result may claim of its making (design §4). */
 static int
-judge_making(struct sched *s, struct job *j, const struct exec_result *r, enum entry_making *ret,
-	struct err *e)
+judge_making(struct job *j, const struct exec_result *r, enum entry_making *ret, struct err *e)
 {
 	cleanup_strvec struct strvec files = STRVEC_INIT;
 	cleanup_free char *inputs = NULL;
@@ -44,18 +43,23 @@ judge_making(struct sched *s, struct job *j, const struct exec_result *r, enum e
 	*ret = MADE_CONFINED;
 	if (!r->reports || !r->proven_possible)
 		return 0;
-	if (policy_unkeyed(j->policy, &s->plan->files, &j->task->inputs, UNKEYED_SHOWN, &files, e) <
-		0)
+	if (policy_unkeyed(j->policy, &j->task->inputs, UNKEYED_SHOWN, &files, e) < 0)
 		return -1;
 	if (!files.n) {
 		*ret = MADE_PROVEN;
 		return 0;
 	}
 	inputs = policy_inputs_text(j->policy, &files);
-	settle_note(j,
-		"confined, not proven: its key covers not all that it may read: add %s, or narrow "
-		"allow.read",
-		inputs);
+	if (*inputs)
+		settle_note(j,
+			"confined, not proven: its key covers not all that it may read: add %s, or "
+			"narrow what it may read",
+			inputs);
+	else
+		settle_note(j,
+			"confined, not proven: it may read %s%s, which git ignores, so that no key "
+			"covers it; narrow what it may read",
+			files.v[0], files.n > 1 ? ", …" : "");
 	return 0;
 }
 
@@ -138,7 +142,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 	char *moved = NULL;
 	int ret = 0, truth;
 
-	if (save && (store_result(s, j, r, &en, &why) || judge_making(s, j, r, &en.making, &why))) {
+	if (save && (store_result(s, j, r, &en, &why) || judge_making(j, r, &en.making, &why))) {
 		settle_note(j, "not saved: %s", why.text);
 		save = false;
 	}

@@ -130,6 +130,32 @@ state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_si
 	return 1;
 }
 
+/* A cache is told by its index; one that was only begun holds nothing but what vx puts first. */
+static bool
+is_cache_place(int fd)
+{
+	static const char *const begun[] = {".", "..", ".gitignore", "blobs", "tmp", "lost+found"};
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	cleanup_dir DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+	const struct dirent *de;
+	bool only_begun = true;
+
+	if (!d) {
+		fd_close(&copy);
+		return true;
+	}
+	while ((de = readdir(d))) {
+		size_t i = 0;
+
+		if (!strcmp(de->d_name, "index.db"))
+			return true;
+		while (i < array_len(begun) && strcmp(de->d_name, begun[i]) != 0)
+			i++;
+		only_begun = only_begun && i < array_len(begun);
+	}
+	return only_begun;
+}
+
 int
 state_make_cache(const char *dir, char **ret_path, struct err *e)
 {
@@ -154,6 +180,13 @@ state_make_cache(const char *dir, char **ret_path, struct err *e)
 		return err_set(e, ERR_IO, errno, "open the cache directory %s", dir);
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
 		return err_set(e, ERR_IO, errno, "the cache directory %s cannot be written", dir);
+	/* What git is told to ignore there, and what is removed from a cache, would be the user's. */
+	if (!is_cache_place(fd))
+		return err_set(e, ERR_USAGE, 0,
+			"the cache directory %s holds what is no cache of vx: name an empty "
+			"directory, or a "
+			"new one",
+			dir);
 	if (write_ignore_file(fd, dir, e))
 		return -1;
 	real = realpath(dir, NULL);

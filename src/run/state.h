@@ -22,7 +22,7 @@ int state_make(int rootfd, const char *root_path, char **ret_path, struct err *e
 int state_lock(
 	const char *state_path, const char *command, int *ret_fd, int *ret_signal, struct err *e);
 
-/* Makes the cache directory and, outside .vx, a .gitignore that ignores all of it. Canonical and
+/* Makes the cache directory, which must be new, empty or a cache, and, outside .vx, a .gitignore that ignores all of it. Canonical and
  * absolute in *ret_path (owned). `dir` is absolute. */
 int state_make_cache(const char *dir, char **ret_path, struct err *e);
 

@@ -113,6 +113,8 @@ fresh
 run run lib#build --no-cache
 is "$(ran)" "lib.build " "--no-cache too"
 
+mkdir packages/bad
+echo x >packages/bad/in
 fresh
 run run lib#build --cache-dir "$T/elsewhere"
 exits 0 "another cache directory"
@@ -121,6 +123,15 @@ ok "it is made" test -d "$T/elsewhere"
 fresh
 run run lib#build --cache-dir "$T/elsewhere"
 is "$(ran)" "" "and knows it then"
+
+# A cache's directory is ignored by git and cleaned by vx, so it must be one.
+run run lib#build --cache-dir packages/bad
+exits 2 "a cache directory in which something else is"
+said 'packages/bad holds what is no cache of vx: name an empty directory' "it is named"
+is "$(ls -A packages/bad)" "in" "nothing is put there"
+mkdir "$T/empty"
+run run lib#build --cache-dir "$T/empty"
+exits 0 "an empty one"
 
 # A failure is never stored.
 put packages/bad/vx.config.json <<E

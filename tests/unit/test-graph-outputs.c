@@ -7,6 +7,9 @@
 
 /* One project "a" (in p/a) with these tasks, and beside it what else was written; all tasks of all
  * projects requested. */
+/* A task that does not run. */
+static const char *idle;
+
 static int
 check(const char *tasks, struct err *e)
 {
@@ -24,6 +27,8 @@ check(const char *tasks, struct err *e)
 		bug("%s", e->text);
 	for (size_t i = 0; i < w.nprojects; i++)
 		for (size_t j = 0; j < w.projects[i]->def.ntasks; j++) {
+			if (idle && !strcmp(w.projects[i]->def.tasks[j].name, idle))
+				continue;
 			GROW(requests, n + 1, cap);
 			requests[n++] =
 				(struct request){w.projects[i], &w.projects[i]->def.tasks[j]};
@@ -91,6 +96,20 @@ test_exclusive(void)
 		"the tree around it");
 }
 
+/* What a task that does not run has left there would be removed, or taken for a source. */
+static void
+test_idle(void)
+{
+	idle = "one";
+	refused(OUT2("'dist/**'", "'dist/docs/**'"), "overlaps",
+		"an output of a task that does not run");
+	refused(TASK("one", "'src/**'", "'dist/**'") "," TASK("test", "'**'", ""),
+		"can match what a#one writes", "an input among the outputs of one");
+	passes(TASK("one", "'**'", "") "," TASK("test", "'src/**'", "'dist/**'"),
+		"what one would read is its own matter");
+	idle = NULL;
+}
+
 static void
 test_upfront(void)
 {
@@ -142,6 +161,7 @@ main(void)
 	ws_begin();
 	ws_write("vx.workspace.json", "{'projects': ['p/**']}");
 	test_exclusive();
+	test_idle();
 	test_upfront();
 	ws_end();
 	return tap_done();

@@ -31,7 +31,9 @@ static struct node app_node, lib_node;
 static const char *paths[] = {
 	".gitignore",
 	"package.json",
+	"packages/app/README",
 	"packages/app/link",
+	"packages/app/nested/n.ts",
 	"packages/app/package.json",
 	"packages/app/src/a.ts",
 	"packages/app/src/b.md",
@@ -39,6 +41,7 @@ static const char *paths[] = {
 	"packages/lib/src/l.ts",
 	"packages/util/u.ts",
 	"tsconfig.base.json",
+	"tsconfig.json",
 };
 static struct files files = {.paths = paths, .n = array_len(paths)};
 
@@ -518,9 +521,9 @@ check_inputs_text(const struct policy *p)
 	strvec_push(&v, "packages/app/.env");
 	text = policy_inputs_text(p, &v);
 	ok_str(text,
-		"cache.inputs.files: [\"README\", \".env\"], cache.inputs.workspaceFiles: "
+		"cache.inputs.files: [\"README\"], cache.inputs.workspaceFiles: "
 		"[\"packages/app/nested/n.ts\", \"tsconfig.json\"]",
-		"what to key, each where it belongs");
+		"what to key, each where it belongs, and nothing that git ignores");
 	free(text);
 	strvec_release(&v);
 }
@@ -558,7 +561,23 @@ test_grant_text(void)
 	grant_is(p, false, "packages/app/package.json", "allow.read: [\"package.json\"]");
 	grant_is(p, false, "packages/lib/dist/l.js", "allow.read: [\"../lib/dist/l.js\"]");
 	grant_is(p, true, "packages/app/gen", "allow.write: [\"gen\"]");
+	grant_is(p, false, "packages/app/.env",
+		"allow.read: [\".env\"] (git ignores it, so it cannot be in the key)");
 	check_inputs_text(p);
+	policy_free(p);
+
+	/* A grant of what is denied by an entry as long would change nothing. */
+	app_task.sandbox = sandbox(LIST("."), LIST("out"), LIST("README", "**/*.key"));
+	set_grants(&app_task.sandbox->deny_write, &app_task.sandbox->ndeny_write,
+		LIST("out/keep", "../util"));
+	p = build(NULL, &e);
+	grant_is(p, false, "packages/app/README",
+		"take \"README\" out of deny.read, and cache.inputs.files: [\"README\"]");
+	grant_is(p, false, "packages/app/src/a.key",
+		"take \"**/*.key\" out of deny.read (git ignores it, so it cannot be in the key)");
+	grant_is(p, true, "packages/app/out/keep/x", "take \"out/keep\" out of deny.write");
+	grant_is(p, true, "packages/util/x",
+		"take \"../util\" out of deny.write, and allow.write: [\"../util/x\"]");
 	policy_free(p);
 
 	app_task.sandbox = NULL;
@@ -568,6 +587,12 @@ test_grant_text(void)
 		"cache.inputs.workspaceFiles: [\"packages/util/u.ts\"]");
 	grant_is(p, true, "packages/app/gen", "cache.outputs.files: [\"gen\"]");
 	grant_is(p, true, "packages/util/gen", "exec.sandbox with allow.write: [\"../util/gen\"]");
+	grant_is(p, false, "packages/app/.env",
+		"exec.sandbox with allow.read: [\".env\"] (git ignores it, so it cannot be in the "
+		"key)");
+	ok(!policy_read_is_finding(p, "packages/app/lib/__pycache__") &&
+			policy_read_is_finding(p, "packages/app/lib/pycache"),
+		"an old cache of a tool is hidden, and no finding");
 	policy_free(p);
 
 	app_task.cache = NULL;
@@ -629,7 +654,7 @@ test_derived(void)
 	ok_int(policy_judge_write(p, "packages/app/node_modules/.cache/x"), WRITE_IGNORED,
 		"tool caches are ignored");
 	ok_int(policy_judge_write(p, "packages/app/dist/.npmrc"), WRITE_NEVER, "some names never");
-	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 1,
+	ok_int(policy_unkeyed(p, &inputs, 3, &unkeyed, &e), 1,
 		"what is readable without being in the key");
 	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/lib/README.md", "is in a linked package");
 	policy_free(p);
@@ -640,7 +665,7 @@ test_derived(void)
 	put("packages/lib/dist/tmp/x");
 	strvec_release(&unkeyed);
 	p = build(&inputs, &e);
-	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 1, "outputs with exceptions");
+	ok_int(policy_unkeyed(p, &inputs, 3, &unkeyed, &e), 1, "outputs with exceptions");
 	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/lib/dist/tmp/x", "are not covered whole");
 	policy_free(p);
 	GLOBS(&lib_cache.outputs, "packages/lib", "dist/**");
@@ -668,14 +693,13 @@ test_unkeyed(void)
 	app_node.deps[0] = &lib_node;
 	unlinkat(rootfd, "packages/app/node_modules/lib", 0);
 	p = build(&inputs, &e);
-	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 0,
+	ok_int(policy_unkeyed(p, &inputs, 3, &unkeyed, &e), 0,
 		"own inputs, and inputs and outputs of what is folded in, are covered");
 	policy_free(p);
 
 	app_task.sandbox = sandbox(LIST("."), LIST("dist"), NULL);
 	p = build(&inputs, &e);
-	ok_int(policy_unkeyed(p, &files, &inputs, 1, &unkeyed, &e), 1,
-		"a wide grant is not, bounded");
+	ok_int(policy_unkeyed(p, &inputs, 1, &unkeyed, &e), 1, "a wide grant is not, bounded");
 	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/app/.env", "an ignored file is named");
 	policy_free(p);
 
@@ -687,8 +711,7 @@ test_unkeyed(void)
 	p = build(&inputs, &e);
 	ok(p && reads(p, "packages/app/src/l.ts") && !reads(p, "packages/util/u.ts"),
 		"an input that is a link is granted as a link");
-	ok_int(policy_unkeyed(p, &files, &inputs, 3, &unkeyed, &e), 0,
-		"and its text is in the key");
+	ok_int(policy_unkeyed(p, &inputs, 3, &unkeyed, &e), 0, "and its text is in the key");
 	policy_free(p);
 }
 

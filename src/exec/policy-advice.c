@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* What to write in the config, for what a task was denied. */
+#include "exec/policy-private.h"
+#include "graph/graph.h"
+#include "util/alloc.h"
+#include "util/arena.h"
+#include "util/cleanup.h"
+#include "util/err.h"
+#include "util/glob.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include "workspace/files.h"
+#include "workspace/workspace.h"
+
+static bool
+is_own(const struct policy *p, const char *path)
+{
+	const struct project *project = p->node->project;
+
+	for (size_t i = 0; i < project->nnested; i++)
+		if (path_is_within(path, project->nested[i]->dir))
+			return false;
+	return path_is_within(path, project->dir);
+}
+
+/* Only what git lists can be an input. */
+static bool
+can_be_input(const struct policy *p, const char *path)
+{
+	size_t from, to;
+
+	files_below(p->files, path, &from, &to);
+	while (from < to && !path_is_within(p->files->paths[from], path))
+		from++;
+	return from < to;
+}
+
+/* Whether the task's own key says something of the name already, or that of a task folded into it. */
+static bool
+is_keyed(const struct policy *p, const char *path)
+{
+	const struct cachedef *cache = p->node->def->cache;
+	cleanup_free char *manifest = path_join(p->node->project->dir, "package.json");
+	cleanup_free const struct node **folded = NULL;
+	bool keyed = !strcmp(path, manifest) ||
+		     (can_be_input(p, path) &&
+			     (globset_match(&cache->workspace_files, path) ||
+				     (is_own(p, path) && globset_match(&cache->files, path))));
+	size_t n;
+
+	folded = policy_folded(p->node, &n);
+	for (size_t i = 0; i < n && !keyed; i++)
+		keyed = folded[i]->def->cache &&
+			globset_match(&folded[i]->def->cache->outputs, path);
+	return keyed;
+}
+
+/* A path relative to `base` as a string of JSON, in the grammar of globs; `self` stands for the base
+ * itself. */
+static void
+add_path(struct strbuf *sb, const char *base, const char *path, const char *self)
+{
+	cleanup_free char *rel = path_relative(base, path);
+	const char *s = *rel ? rel : self;
+
+	strbuf_addch(sb, '"');
+	if (*rel && (strchr("^~$@", *rel) || rel[1] == ':'))
+		strbuf_adds(sb, "./");
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (*rel && strchr("*?{}[]()!\\,", c))
+			strbuf_adds(sb, "\\\\");
+		if (c == '"' || c == '\\')
+			strbuf_addch(sb, '\\');
+		if (c < 0x20 || c == 0x7f)
+			strbuf_addf(sb, "\\u%04x", c);
+		else
+			strbuf_addch(sb, *s);
+	}
+	strbuf_addch(sb, '"');
+}
+
+static void
+add_field(
+	struct strbuf *sb, const char *field, const char *base, const char *path, const char *self)
+{
+	strbuf_addf(sb, "%s: [", field);
+	add_path(sb, base, path, self);
+	strbuf_addch(sb, ']');
+}
+
+/* Those of the paths that the field can name: its own files, or all others. */
+static void
+add_inputs(struct strbuf *sb, const struct policy *p, const struct strvec *paths, bool own)
+{
+	const char *base = own ? p->node->project->dir : "", *before = sb->len ? ", " : "";
+	bool any = false;
+
+	for (size_t i = 0; i < paths->n; i++) {
+		if (is_own(p, paths->v[i]) != own || !can_be_input(p, paths->v[i]))
+			continue;
+		if (any)
+			strbuf_adds(sb, ", ");
+		else
+			strbuf_addf(sb, "%scache.inputs.%s: [", before,
+				own ? "files" : "workspaceFiles");
+		add_path(sb, base, paths->v[i], "**");
+		any = true;
+	}
+	if (any)
+		strbuf_addch(sb, ']');
+}
+
+char *
+policy_inputs_text(const struct policy *p, const struct strvec *paths)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	add_inputs(&sb, p, paths, true);
+	add_inputs(&sb, p, paths, false);
+	return strbuf_take(&sb);
+}
+
+static bool
+selects(const struct spec_rule *r, const char *path)
+{
+	struct err ignored = ERR_INIT;
+	struct arena arena;
+	struct glob *g;
+	bool selected;
+
+	if (!r->is_glob)
+		return path_is_within(path, r->path);
+	arena_init(&arena);
+	selected =
+		!glob_parse(&arena, "", r->path, GLOB_GRANT, &g, &ignored) && glob_match(g, path);
+	arena_release(&arena);
+	return selected;
+}
+
+/* Of the task's own entries. NULL: none selects the path. */
+static const struct spec_rule *
+find_entry(const struct policy *p, enum spec_rule_kind kind, const char *path)
+{
+	for (size_t i = 0; i < p->nconfig; i++)
+		if (p->rules[i].kind == kind && *p->rules[i].path != '/' &&
+			selects(&p->rules[i], path))
+			return &p->rules[i];
+	return NULL;
+}
+
+/* At equal length a deny wins, so that a grant of the path itself may change nothing. */
+static bool
+add_denied(struct strbuf *sb, const struct policy *p, bool write, const char *path)
+{
+	const struct spec_rule *deny =
+		find_entry(p, write ? SPEC_DENY_WRITE : SPEC_DENY_READ, path);
+	cleanup_free char *rel = NULL;
+
+	if (!deny)
+		return false;
+	rel = path_relative(p->node->project->dir, deny->path);
+	strbuf_addf(sb, "take \"%s\" out of deny.%s", *rel ? rel : ".", write ? "write" : "read");
+	if (find_entry(p, write ? SPEC_WRITE : SPEC_READ, path))
+		return true;
+	strbuf_adds(sb, ", and ");
+	add_field(sb, write ? "allow.write" : "allow.read", p->node->project->dir, path, ".");
+	return true;
+}
+
+static char *
+store_text(const struct policy *p, const char *path)
+{
+	const char *with = p->derived ? "exec.sandbox with " : "";
+
+	if (p->home && path_is_within(path, p->home))
+		return xasprintf("%sallow.read: [\"~/%s\"]", with, path_below(path, p->home));
+	return xasprintf("%sallow.read: [\"%s\"]", with, path);
+}
+
+char *
+policy_grant_text(const struct policy *p, bool write, const char *path)
+{
+	const struct cachedef *cache = p->node->def->cache;
+	const char *own = p->node->project->dir;
+	cleanup_strvec struct strvec one = STRVEC_INIT;
+	cleanup_free char *inputs = NULL;
+	struct strbuf sb = STRBUF_INIT;
+
+	/* A credential store: of those that are outside only these are told of. */
+	if (*path == '/')
+		return store_text(p, path);
+	strvec_push(&one, path);
+	inputs = policy_inputs_text(p, &one);
+	/* Where grants follow from the cache block, an exec.sandbox would take their place. */
+	if (p->derived && cache && !write && *inputs) {
+		strbuf_adds(&sb, inputs);
+		return strbuf_take(&sb);
+	}
+	if (p->derived && cache && write && is_own(p, path)) {
+		add_field(&sb, "cache.outputs.files", own, path, "**");
+		return strbuf_take(&sb);
+	}
+	if (p->derived)
+		strbuf_adds(&sb, "exec.sandbox with ");
+	if (!add_denied(&sb, p, write, path))
+		add_field(&sb, write ? "allow.write" : "allow.read", own, path, ".");
+	if (!write && cache && !is_keyed(p, path)) {
+		if (*inputs)
+			strbuf_addf(&sb, ", and %s", inputs);
+		else
+			strbuf_adds(&sb, " (git ignores it, so it cannot be in the key)");
+	}
+	return strbuf_take(&sb);
+}
