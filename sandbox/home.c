@@ -9,7 +9,7 @@
  *
  * A home that is the workspace itself or inside it has no overlay: there the workspace's policy speaks,
  * of stores too. Neither has "/". One with mounts inside cannot be a lower layer and stays read-only.
- * There, and in other homes (`store` of the spec), stores are covered by mounts, of which nobody is told.
+ * There, and elsewhere (`store` of the spec), stores are covered by mounts, of which nobody is told.
  */
 #include "proto/stores.h"
 #include "sandbox/layer.h"
@@ -100,50 +100,42 @@ hide_by_name(const struct view *v, int home, const char *store)
 }
 
 /*
- * By a mount on top of whatever shows it: where its name is a link, where the home is no overlay, and
- * where a grant of a directory above binds the host's own tree. It becomes one of the binds: sorted
- * among them it lands above the grant that shows it and below what is granted inside.
+ * By a mount on top of whatever shows it: where the home is no overlay, and where a grant of a directory
+ * above binds the host's own tree. It becomes one of the binds: sorted among them it lands above the
+ * grant that shows it and below what is granted inside.
+ *
+ * No link is followed: whoever may write in a home, or a task that was granted to, could have any file of
+ * the host covered by one. The core names the ends that are worth it (exec/homes.h).
  */
 static void
-hide_by_mount(struct view *v, int home, const char *store)
+hide_by_mount(struct view *v, const char *path)
 {
 	static const char *const options[] = {"source", "vx-hidden", "mode", "0555", NULL};
-	cleanup_close int fd = openat(home, store, O_PATH | O_CLOEXEC);
+	cleanup_close int fd = fs_open_beneath(v->root, path + 1, O_PATH, 0);
 	struct stat st;
 	int mnt;
 
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st))
-		setup_die(errno, no_remedy, "cannot hide %s", store);
+		setup_die(errno, no_remedy, "cannot hide %s", path);
 	mnt = S_ISDIR(st.st_mode)
 		      ? mount_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
 				options)
 		      : mount_clone(AT_FDCWD, "/dev/null", false);
 	if (mnt < 0)
-		setup_die(errno, no_remedy, "cannot hide %s", store);
-	strvec_push_take(&v->stores, setup_path_of(v->s, fd));
+		setup_die(errno, no_remedy, "cannot hide %s", path);
+	strvec_push(&v->stores, path);
 	view_add_bind(v, v->stores.v[v->stores.n - 1], mnt, S_ISDIR(st.st_mode));
-	v->binds[v->nbinds - 1].close = true;
+	v->binds[v->nbinds - 1].covers = true;
 }
 
-enum there {
-	THERE_NOT,
-	THERE_LINK, /* or behind one */
-	THERE,
-};
-
-static enum there
-look_for(int home, const char *store)
+static bool
+is_there(int home, const char *store)
 {
-	cleanup_close int fd = fs_open_beneath(home, store, O_PATH | O_NOFOLLOW, 0);
 	struct stat st;
 
-	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR ? THERE_NOT
-		       : errno == ELOOP                    ? THERE_LINK
-							   : THERE;
-	return !fstat(fd, &st) && S_ISLNK(st.st_mode) ? THERE_LINK : THERE;
+	return !fs_stat_beneath(home, store, &st) || (errno != ENOENT && errno != ENOTDIR);
 }
 
 /* What is granted inside a store that stays hidden. Write grants are live binds already. */
@@ -178,16 +170,15 @@ hide_in_overlay(struct view *v, int home, const char *store)
 {
 	cleanup_free char *path = path_join(v->s->home_path, store);
 	enum store_state state = store_state(&v->s->spec, path);
-	enum there there = look_for(home, store);
 
-	if (state == STORE_OPEN || (there == THERE_NOT && v->fuse >= 0))
+	if (state == STORE_OPEN || (v->fuse >= 0 && !is_there(home, store)))
 		return;
 	if (state == STORE_PARTLY)
 		keep_parts(v, path);
 	else
 		hide_by_name(v, home, store);
-	if (state == STORE_PARTLY || there == THERE_LINK || is_below_grant(v, path))
-		hide_by_mount(v, home, store);
+	if (state == STORE_PARTLY || is_below_grant(v, path))
+		hide_by_mount(v, path);
 }
 
 /* Without one. */
@@ -200,7 +191,7 @@ cover(struct view *v, const char *path)
 		return;
 	if (state == STORE_PARTLY)
 		keep_parts(v, path);
-	hide_by_mount(v, AT_FDCWD, path);
+	hide_by_mount(v, path);
 }
 
 static void

@@ -124,9 +124,9 @@ layer_denials(const struct layer *l)
 }
 
 bool
-layer_pure_changed(const struct layer *l)
+layer_look_again(const struct layer *l, struct strvec *ret_late)
 {
-	return pure_changed(&l->pure);
+	return pure_look_again(&l->pure, ret_late);
 }
 
 /* A path of the home is absolute, one of the workspace is not. */
@@ -315,8 +315,10 @@ tell_denied(struct layer *l, const struct request *r, const char *path, bool hos
 		}
 		return;
 	}
-	if (seen_add(&l->seen, path) && l->denials++ < LAYER_TELL_MAX)
-		l->o.denied(l->o.ctx, &d);
+	if (!seen_add(&l->seen, path))
+		return;
+	l->denials++;
+	l->o.denied(l->o.ctx, &d);
 }
 
 static int

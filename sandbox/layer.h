@@ -21,8 +21,6 @@ struct layer;
 struct strvec;
 
 enum {
-	/* Denials told one by one; beyond that they are only counted. */
-	LAYER_TELL_MAX = 100000,
 	/* Of these are probes told; they are counted nowhere. */
 	LAYER_PROBES_MAX = 10000,
 };
@@ -57,10 +55,11 @@ struct layer *layer_new(const struct layer_options *o);
  * for the moment, or a good number answered and the caller may look at its other fds. -1: the
  * connection is gone (ENODEV). */
 int layer_serve(struct layer *l, int fusefd);
-/* Exact number of names denied (distinct, that the host has), beyond what was told. */
+/* Exact number of names denied (distinct, that the host has). */
 uint64_t layer_denials(const struct layer *l);
-/* Restats the directories that passed whole: true when one changed since (not proven). */
-bool layer_pure_changed(const struct layer *l);
+/* Looks at the directories that passed whole once more: true when one changed since (not proven).
+ * ret_late: names that came to be in them and that nothing grants, a few (pure.h). */
+bool layer_look_again(const struct layer *l, struct strvec *ret_late);
 void layer_free(struct layer *l);
 
 #endif

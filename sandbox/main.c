@@ -219,6 +219,7 @@ tell_done(const struct serve_result *r, uint64_t entries)
 	status_init(&st, STATUS_DONE);
 	st.u.done.denials = r->denials;
 	st.u.done.entries = entries;
+	st.u.done.elsewhere = r->elsewhere;
 	st.u.done.pure_changed = r->pure_changed;
 	tell(&st);
 }

@@ -19,6 +19,7 @@
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/fd.h"
+#include "util/path.h"
 #include "util/strbuf.h"
 #include "util/strvec.h"
 #include <errno.h>
@@ -30,7 +31,10 @@
 #include <unistd.h>
 
 enum {
-	MAX_CMDLINE = 1000
+	MAX_CMDLINE = 1000,
+	QUEUE_MAX = 16 << 20,
+	/* Denials told one by one; beyond that they are only counted. */
+	TELL_MAX = 100000,
 };
 
 struct server {
@@ -44,6 +48,7 @@ struct server {
 	size_t nline;
 	bool is_started, is_over;
 	uint64_t early;      /* denials that are not the command's */
+	uint64_t told;       /* denials */
 	struct strvec notes; /* of the set-up: told after STARTED */
 };
 
@@ -71,13 +76,49 @@ read_proc(const struct server *sv, uint32_t pid, const char *name, struct strbuf
 	strbuf_add(ret, text, (size_t)n);
 }
 
+/* Whether the core might make a finding of it. */
+static bool
+matters(const struct server *sv, const char *path)
+{
+	const struct strvec *places = &sv->s->spec.reports;
+
+	for (size_t i = 0; i < places->n; i++)
+		if (path_is_within(path, places->v[i]) || path_is_within(places->v[i], path))
+			return true;
+	return !places->n || *path == '/';
+}
+
 static void on_report(struct server *sv);
+
+/*
+ * A command can make more of these than the core reads, which may be busy for a while, and it must neither
+ * be stopped by that nor hide a finding behind others. So the more the queue holds, the less is told: from
+ * the half on only what might be a finding, and of that the path alone. What still cannot be told is
+ * counted, apart when it is none: the rest of the count are findings to the core.
+ */
+static bool
+may_tell(struct server *sv, const struct layer_denial *d, bool is_much)
+{
+	/* A name at a depth that no frame can carry, or millions of them. */
+	bool is_too_much = strlen(d->path) > STATUS_STRING_MAX || tell_queued() > QUEUE_MAX ||
+			   sv->told >= TELL_MAX;
+
+	if (!is_much && !is_too_much)
+		return true;
+	if (!d->host_has_it)
+		return false;
+	if (matters(sv, d->path))
+		return !is_too_much;
+	sv->result->elsewhere++;
+	return false;
+}
 
 /* Called while the asker waits for its answer, so its files in /proc are still there. */
 static void
 on_denied(void *ctx, const struct layer_denial *d)
 {
 	struct server *sv = ctx;
+	bool is_much = tell_queued() > QUEUE_MAX / 2;
 	struct status st;
 
 	/* init says that it starts the command before it does. What is asked before that, init itself
@@ -88,14 +129,14 @@ on_denied(void *ctx, const struct layer_denial *d)
 		sv->early += d->host_has_it;
 		return;
 	}
-	/* A name at a depth that no frame can carry, or millions of them: counted, not told. */
-	if (strlen(d->path) > STATUS_STRING_MAX || tell_queue_is_full())
+	if (!may_tell(sv, d, is_much))
 		return;
+	sv->told += d->host_has_it;
 	status_init(&st, STATUS_DENIAL);
 	st.u.denial.op = d->host_has_it ? DENIAL_READ : DENIAL_PROBE;
 	st.u.denial.pid = d->pid;
 	strbuf_adds(&st.u.denial.path, d->path);
-	if (d->pid) {
+	if (d->pid && !is_much) {
 		read_proc(sv, d->pid, "comm", &st.u.denial.program);
 		read_proc(sv, d->pid, "exe", &st.u.denial.exe);
 		read_proc(sv, d->pid, "cmdline", &st.u.denial.cmdline);
@@ -255,6 +296,23 @@ on_signals(struct server *sv)
 	}
 }
 
+/* The last process is gone: what comes to be in the workspace from here on nobody has read. */
+static void
+look_again(const struct server *sv)
+{
+	cleanup_strvec struct strvec late = STRVEC_INIT;
+
+	sv->result->pure_changed = layer_look_again(sv->layer, &late);
+	for (size_t i = 0; i < late.n; i++) {
+		struct status st;
+
+		status_init(&st, STATUS_LATE);
+		strbuf_add(&st.u.late.path, late.v[i], strnlen(late.v[i], STATUS_STRING_MAX));
+		tell(&st);
+		status_release(&st);
+	}
+}
+
 void
 serve(struct setup *s, int sigfd, struct serve_result *ret)
 {
@@ -290,7 +348,8 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 	}
 	if (sv.layer) {
 		ret->denials = layer_denials(sv.layer) - sv.early;
-		ret->pure_changed = layer_pure_changed(sv.layer);
+		if (ret->ended)
+			look_again(&sv);
 	}
 	if (!ret->ended)
 		end_namespace(&sv);

@@ -131,7 +131,7 @@ attr_noreturn void init_run(struct setup *s, int cwd, bool detached);
 struct serve_result {
 	bool ended; /* the command ran to its end: false when the namespace was killed */
 	int wstatus;
-	uint64_t denials;
+	uint64_t denials, elsewhere; /* as in proto/status.h */
 	bool pure_changed;
 };
 /* Serves and forwards until the last process of the sandbox but init is gone. sigfd: -1 for none.

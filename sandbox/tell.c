@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 enum {
-	GATHER = 64 << 10,
-	QUEUE_MAX = 16 << 20
+	GATHER = 64 << 10
 };
 
 static int core = -1;
@@ -95,6 +94,11 @@ put_line(const struct status *s)
 		}
 		strbuf_addch(&out, '\n');
 		break;
+	case STATUS_LATE:
+		strbuf_adds(&out, "vx-sandbox: came meanwhile, not granted ");
+		add_name(s->u.late.path.buf, s->u.late.path.len);
+		strbuf_addch(&out, '\n');
+		break;
 	case STATUS_SETUP_ERROR:
 		strbuf_adds(&out, "vx-sandbox: ");
 		add_name(s->u.setup_error.cause.buf, s->u.setup_error.cause.len);
@@ -132,10 +136,10 @@ tell_fd(void)
 	return out.len > sent ? core : -1;
 }
 
-bool
-tell_queue_is_full(void)
+size_t
+tell_queued(void)
 {
-	return out.len - sent > QUEUE_MAX;
+	return out.len - sent;
 }
 
 /* A pipe that is ready takes PIPE_BUF bytes without a wait. */
@@ -152,8 +156,10 @@ tell_more(void)
 			_exit(EXIT_SETUP);
 		sent += done > 0 ? (size_t)done : 0;
 	}
-	if (out.len == sent) {
-		strbuf_reset(&out);
+	/* A queue that is never empty must not grow by what has left it. */
+	if (sent && sent >= out.len - sent) {
+		memmove(out.buf, out.buf + sent, out.len - sent);
+		strbuf_truncate(&out, out.len - sent);
 		sent = 0;
 	}
 }

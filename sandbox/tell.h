@@ -19,11 +19,11 @@ void tell_setup_error(const char *cause, const char *remedy);
 /*
  * With `on` nothing waits for the core to read: what its pipe does not take is queued. Off waits for
  * all of it. tell_fd is to be polled for POLLOUT, -1 when there is nothing to write; then tell_more.
- * A full queue should get no more of what can be left out.
+ * tell_queued: bytes that wait; when they are many, what can be left out should be.
  */
 void tell_queue(bool on);
 int tell_fd(void);
 void tell_more(void);
-bool tell_queue_is_full(void);
+size_t tell_queued(void);
 
 #endif

@@ -22,7 +22,14 @@
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+enum {
+	/* Of /dev/fuse, in every kernel. */
+	FUSE_MAJOR = 10,
+	FUSE_MINOR = 229,
+};
 
 /* New in Linux 6.8; the headers of the build may be older. */
 static const char lower_add[] = "lowerdir+";
@@ -66,6 +73,19 @@ make_proc(struct view *v)
 		setup_die(errno, no_remedy, "cannot mount a /proc for the sandbox");
 }
 
+/* Containers are kept from it by another device in its place. */
+static int
+open_fuse(void)
+{
+	cleanup_close int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISCHR(st.st_mode) ||
+		st.st_rdev != makedev(FUSE_MAJOR, FUSE_MINOR))
+		return -1;
+	return take_fd(&fd);
+}
+
 /* No device is a degraded mode, said in the VIEW frame; a device that does not mount is an error. */
 static void
 make_policy_layer(struct view *v)
@@ -76,7 +96,7 @@ make_policy_layer(struct view *v)
 
 	v->fuse = -1;
 	/* Opened in this user namespace, or the kernel does not let us mount it here. */
-	v->fuse_dev = v->s->spec.fuse_off ? -1 : open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	v->fuse_dev = v->s->spec.fuse_off ? -1 : open_fuse();
 	if (v->fuse_dev < 0)
 		return;
 	snprintf(fd, sizeof(fd), "%d", v->fuse_dev);
@@ -381,6 +401,20 @@ attach_at(const struct view *v, const char *path, int mnt, bool is_dir)
 			"cannot show %s in the sandbox", path);
 }
 
+/* Whose home it is can take it away meanwhile, or put something else there, and must not be able to
+ * have the tasks of others fail by that. */
+static void
+attach_cover(const struct view *v, const struct bind *b)
+{
+	cleanup_close int at = fs_open_beneath(v->root, b->path + 1, O_PATH, 0);
+	struct stat st;
+
+	if (at < 0 || fstat(at, &st) || S_ISDIR(st.st_mode) != b->is_dir)
+		return;
+	if (mount_attach(b->mnt, at, "") && errno != ENOENT)
+		setup_die(errno, no_remedy, "cannot hide %s", b->path);
+}
+
 /* Parents first. */
 static void
 attach_binds(struct view *v)
@@ -389,7 +423,10 @@ attach_binds(struct view *v)
 		return;
 	qsort(v->binds, v->nbinds, sizeof(*v->binds), compare_binds);
 	for (size_t i = 0; i < v->nbinds; i++)
-		attach_at(v, v->binds[i].path, v->binds[i].mnt, v->binds[i].is_dir);
+		if (v->binds[i].covers)
+			attach_cover(v, &v->binds[i]);
+		else
+			attach_at(v, v->binds[i].path, v->binds[i].mnt, v->binds[i].is_dir);
 }
 
 /* Once all that has its place in them is there. */
@@ -397,7 +434,7 @@ static void
 close_binds(struct view *v)
 {
 	for (size_t i = 0; i < v->nbinds; i++)
-		if (v->binds[i].close && mount_set(v->binds[i].mnt, MOUNT_ATTR_RDONLY))
+		if (v->binds[i].covers && mount_set(v->binds[i].mnt, MOUNT_ATTR_RDONLY))
 			setup_die(errno, no_remedy, "cannot close %s", v->binds[i].path);
 }
 

@@ -14,7 +14,8 @@ struct bind {
 	const char *path; /* absolute, borrowed */
 	int mnt;          /* detached clone */
 	bool is_dir;
-	bool close; /* read-only once others have their mount points in it */
+	bool covers; /* it hides: only where something is, and read-only once others have their mount
+		      * points in it */
 };
 
 struct view {

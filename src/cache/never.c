@@ -7,6 +7,7 @@
 #include "util/fs.h"
 #include "util/path.h"
 #include "util/strbuf.h"
+#include <errno.h>
 #include <strings.h>
 
 /* `name`, or `name` directly below `parent`. A trailing "*" stands for anything. */
@@ -22,20 +23,32 @@ static const struct {
 	{".claude", "commands"},
 	{NULL, ".devcontainer"},
 	{NULL, ".envrc"},
+	{NULL, ".exrc"},
+	{NULL, ".gdbinit"},
 	{NULL, ".gitconfig"},
 	{NULL, ".github"},
 	{NULL, ".gitmodules"},
+	{".hg", "hgrc"},
+	{".hg", "hgrc-not-shared"},
+	{".hg", "sharedpath"},
 	{NULL, ".husky"},
 	{NULL, ".idea"},
+	{NULL, ".lldbinit"},
 	{NULL, ".mcp.json"},
+	{".mise", "config.toml"},
+	{NULL, ".mise.*"},
 	{NULL, ".npmrc"},
 	{NULL, ".pnpmfile.cjs"},
 	{NULL, ".profile"},
 	{NULL, ".ripgreprc"},
+	{NULL, ".vimrc"},
 	{NULL, ".vscode"},
+	{NULL, ".yarnrc"},
 	{NULL, ".yarnrc.yml"},
 	{NULL, ".zprofile"},
 	{NULL, ".zshrc"},
+	{NULL, "mise.local.toml"},
+	{NULL, "mise.toml"},
 	{NULL, "pnpm-workspace.yaml"},
 	{NULL, ".zshenv"},
 	{NULL, ".zlogin"},
@@ -192,21 +205,24 @@ never_is_manifest(const char *path)
 	return is_name(base, strlen(base), "package.json") && !path_find(path, "node_modules");
 }
 
-/* As strictly as JSON can be read, and by the reader that finds the root: what two readers could
- * understand differently (a key that is there twice, …) is not plain. */
+/* By the reader that finds the root (workspace/root.c). What that refuses, as no JSON, a key that is there
+ * twice or too large, makes none: the search ends with an error. Fixtures of broken manifests are such. */
 enum never_manifest
 never_manifest_at(int fd)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
-	enum never_manifest m = MANIFEST_UNREADABLE;
+	enum never_manifest m = MANIFEST_PLAIN;
 	struct err e = ERR_INIT;
 	struct json_doc doc;
 
-	if (lseek(fd, 0, SEEK_SET) || fd_read_all(fd, &text, JSON_FILE_MAX) ||
-		json_parse(text.buf, text.len, "package.json", false, &doc, &e))
+	if (lseek(fd, 0, SEEK_SET))
 		return MANIFEST_UNREADABLE;
-	if (json_is_object(doc.root))
-		m = json_object_get(doc.root, "workspaces") ? MANIFEST_WORKSPACES : MANIFEST_PLAIN;
+	if (fd_read_all(fd, &text, JSON_FILE_MAX))
+		return errno == EFBIG ? MANIFEST_PLAIN : MANIFEST_UNREADABLE;
+	if (json_parse(text.buf, text.len, "package.json", false, &doc, &e))
+		return MANIFEST_PLAIN;
+	if (json_object_get(doc.root, "workspaces"))
+		m = MANIFEST_WORKSPACES;
 	json_doc_release(&doc);
 	return m;
 }

@@ -36,7 +36,7 @@ bool never_is_repo(unsigned bits);
 enum never_manifest {
 	MANIFEST_PLAIN,
 	MANIFEST_WORKSPACES, /* makes its directory a workspace root */
-	MANIFEST_UNREADABLE, /* no JSON object that vx could read: it could say anything to others */
+	MANIFEST_UNREADABLE, /* it cannot be opened or read: it could say anything */
 };
 
 /* Whether the path is that of a package.json, in any case. In a node_modules, where packages come as

@@ -18,6 +18,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+/*
+ * Holes take no room and no time to make, but are digested as the zeros that they are, twice when they
+ * are new, at some 1.5 GB a second, and meanwhile the loop stands still (no time-out of another task is
+ * seen). So much is half a minute, and more than the disk images that tests boot.
+ */
+static const uint64_t HOLES_MAX = (uint64_t)16 << 30;
+
 struct level {
 	struct strbuf node;
 	char *name;
@@ -35,7 +42,7 @@ struct saving {
 	size_t n, cap;
 	struct strbuf path; /* of v[n - 1] */
 	struct access_fixes fixes;
-	uint64_t bytes;
+	uint64_t bytes, holes;
 	struct err *e;
 };
 
@@ -154,6 +161,22 @@ open_file(struct saving *sv, const struct output *out)
 }
 
 static int
+check_holes(struct saving *sv, const char *path, const struct stat *st)
+{
+	uint64_t size = (uint64_t)st->st_size, real = (uint64_t)st->st_blocks * 512;
+	char what[80];
+
+	if (size <= real)
+		return 0;
+	sv->holes += size - real;
+	if (sv->holes <= HOLES_MAX)
+		return 0;
+	snprintf(what, sizeof(what), ": sparse, %llu GiB; a result has at most %llu GiB of holes",
+		(unsigned long long)size >> 30, (unsigned long long)HOLES_MAX >> 30);
+	return fail_at(sv->e, path, 0, what);
+}
+
+static int
 put_file(struct saving *sv, const struct output *out, struct digest *ret)
 {
 	cleanup_close int fd = open_file(sv, out);
@@ -166,6 +189,8 @@ put_file(struct saving *sv, const struct output *out, struct digest *ret)
 	if (!output_fill(&now, &before) || now.type != OUTPUT_FILE || now.size != out->size ||
 		now.mtime_ns != out->mtime_ns)
 		return fail_at(sv->e, out->path, 0, " has changed since the task ended");
+	if (check_holes(sv, out->path, &before))
+		return -1;
 	if (outputs_is_manifest(sv->set, out->path)) {
 		const char *why = outputs_why_not_manifest(fd);
 

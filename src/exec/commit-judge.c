@@ -322,6 +322,18 @@ make_way(struct judge *j, const char *dir, struct err *e)
 
 /* Entries. */
 
+/* Nothing but a hole is before it, from `at` on. */
+static off_t
+next_data(int fd, off_t at)
+{
+	off_t data = lseek(fd, at, SEEK_DATA);
+
+	if (data < 0)
+		return errno == ENXIO ? INT64_MAX : at;
+	return data;
+}
+
+/* Of two files of one size. Where both have a hole nothing is read: it can be any size. */
 static bool
 same_content(const struct commit *c, const struct entry *en)
 {
@@ -336,8 +348,13 @@ same_content(const struct commit *c, const struct entry *en)
 		return false;
 	buf = xmalloc(2 * (size_t)CHUNK);
 	for (off_t at = 0;;) {
-		ssize_t n = pread(a, buf, CHUNK, at), k;
+		off_t data_a = next_data(a, at), data_b = next_data(b, at);
+		ssize_t n, k;
 
+		at = data_a < data_b ? data_a : data_b;
+		if (at == INT64_MAX)
+			return true;
+		n = pread(a, buf, CHUNK, at);
 		if (n < 0 || stop_is_asked())
 			return false;
 		if (!n)

@@ -5,6 +5,7 @@
 #include "util/err.h"
 #include <signal.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 
 struct direct {
 	struct executor ex;
@@ -33,6 +34,19 @@ group_is_left(struct exec_job *j)
 	return j->stop && proc_group_is_alive(j->proc.pid);
 }
 
+/*
+ * Whether a process of the group lives. All of them are our children: the shell, a zombie until it is
+ * reaped, and orphans, as we are their subreaper. Asked only of those that could be stopped, wait leaves
+ * zombies out, and reads no /proc.
+ */
+static bool
+group_goes_on(struct exec_job *j)
+{
+	siginfo_t si;
+
+	return !waitid(P_PGID, (id_t)j->proc.pid, &si, WSTOPPED | WNOHANG | WNOWAIT);
+}
+
 static void
 free_job(struct exec_job *j)
 {
@@ -43,6 +57,7 @@ static const struct job_ops ops = {
 	.ask = ask_group,
 	.kill = kill_group,
 	.is_left = group_is_left,
+	.goes_on = group_goes_on,
 	.free = free_job,
 };
 

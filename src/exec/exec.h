@@ -64,16 +64,20 @@ struct exec_result {
 	uint64_t peak_rss_kb; /* 0: not known */
 	bool output_cut;  /* a process left behind still held the pipes when the drain was over */
 	unsigned nkilled; /* background processes of a sandboxed task that were ended */
+	bool left_some;   /* one without a sandbox left some in its group, which go on */
 	struct strbuf error; /* EXEC_NOT_STARTED: cause and remedy */
 
 	/* Sandboxed only. */
 	bool sandboxed;
-	bool reports;                /* denials could be seen */
+	bool unreported;             /* it ran without the policy layer: nobody saw denials */
 	bool proven_possible;        /* nothing in the view or its helper speaks against "proven" */
 	struct exec_denial *denials; /* findings first, then by path; bounded */
 	size_t ndenials;
 	/* Exact, also beyond the list; those included that the helper could not tell. */
 	uint64_t nfindings;
+	/* Names, a few, that nothing grants and that it may have read, as they came where it could see
+	 * all there was: its result is not what its key says. */
+	struct strvec late;
 	struct strvec notes; /* one line each */
 	/* What it wrote, still in the scratch; NULL when it never started or was stopped by vx. The
 	 * receiver applies or drops it (exec/commit.h), and frees it. */

@@ -5,6 +5,7 @@
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/proc.h"
+#include "util/stop.h"
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -29,11 +30,10 @@ struct watch {
 void
 guard_signals(sigset_t *ret)
 {
-	static const int sigs[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT};
-
-	sigemptyset(ret);
-	for (size_t i = 0; i < array_len(sigs); i++)
-		sigaddset(ret, sigs[i]);
+	stop_signals(ret);
+	if (!stop_is_ignored(SIGTSTP))
+		sigaddset(ret, SIGTSTP);
+	sigaddset(ret, SIGCONT);
 }
 
 static void

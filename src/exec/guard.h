@@ -22,7 +22,8 @@ struct guard {
 	int done;  /* guard.c's own */
 };
 
-/* The signals that the guard forwards: for the core's loop (loop_new). */
+/* The signals that the guard forwards: for the core's loop (loop_new). Not those that were ignored at the
+ * start. */
 void guard_signals(sigset_t *ret);
 
 /* In the core: 0, with the guard's signals blocked, so that what comes before there is a loop waits

@@ -15,8 +15,16 @@ struct store;
  * each once, only directories that are there. Looked up once; they are not expected to change. */
 const struct strvec *homes_known(void);
 
-/* The paths of their stores that are there and that the caller may read. */
+/*
+ * The paths of their stores that are there and that the caller may read, without a link in them.
+ *
+ * Who owns a home can put a link in the place of a store, and so can a task that may write there. The
+ * other end of one is a store only where it lies in the same home and belongs to the owner of that:
+ * else anybody could have any file of the host hidden from everybody's tasks.
+ */
 void homes_find_stores(struct strvec *ret);
+/* Those of one home, canonical. */
+void homes_add_stores(const char *home, struct strvec *ret);
 
 /* The path of a store, owned. */
 char *homes_store_path(const char *home, const struct store *s);

@@ -165,6 +165,12 @@ drain_fired(struct loop_timer *t)
 	finish(j);
 }
 
+static bool
+goes_on(struct exec_job *j)
+{
+	return !j->stop && j->ops->goes_on && j->ops->goes_on(j);
+}
+
 /* The child has exited: is there anything else to wait for? */
 static void
 proceed(struct exec_job *j)
@@ -178,10 +184,13 @@ proceed(struct exec_job *j)
 	} else if (j->stop) {
 		take_what_is_there(j);
 		finish(j);
-	} else if (!output_is_open(j)) {
+	} else if (!output_is_open(j) && !goes_on(j)) {
 		finish(j);
-	} else if (!j->drain.slot) {
-		set_timer(j, &j->drain, EXEC_DRAIN_MS);
+	} else {
+		if (!j->drain.slot)
+			set_timer(j, &j->drain, EXEC_DRAIN_MS);
+		if (!output_is_open(j))
+			set_timer(j, &j->tick, TICK_MS);
 	}
 }
 
@@ -265,10 +274,11 @@ describe(struct exec_job *j, struct exec_result *r)
 static void
 finish(struct exec_job *j)
 {
-	struct exec_result r = {.error = STRBUF_INIT, .notes = STRVEC_INIT};
+	struct exec_result r = {.error = STRBUF_INIT, .late = STRVEC_INIT, .notes = STRVEC_INIT};
 	struct loop_timer *timers[] = {&j->timeout, &j->grace, &j->tick, &j->drain};
 
 	if (j->proc.pid) {
+		r.left_some = goes_on(j);
 		describe(j, &r);
 	} else {
 		r.outcome = EXEC_NOT_STARTED;
@@ -384,6 +394,7 @@ void
 exec_result_release(struct exec_result *r)
 {
 	strbuf_release(&r->error);
+	strvec_release(&r->late);
 	strvec_release(&r->notes);
 	for (size_t i = 0; i < r->ndenials; i++) {
 		free(r->denials[i].path);

@@ -8,7 +8,8 @@
  *	running		output is delivered as it is read
  *	timed out, or	ops->ask, then the grace, then ops->kill; what ops->is_left still sees after the
  *	cancelled	child's own exit gets the rest of the grace and then the kill, too
- *	exited		what ops->is_left sees is killed; the readers get EXEC_DRAIN_MS more
+ *	exited		what ops->is_left sees is killed; the readers, and what ops->goes_on sees, get
+ *			EXEC_DRAIN_MS more
  *	finished	reaped; ops->finish, rq.done, ops->free
  *
  * The child stays a zombie until it is finished, so that its pid and group number are nobody else's
@@ -30,6 +31,9 @@ struct job_ops {
 	/* The child has exited: whether some process of it is still alive that must not be. Asked
 	 * every 20 ms; killed at once where vx had not stopped it. NULL: nothing can be. */
 	bool (*is_left)(struct exec_job *j);
+	/* The child has exited by itself: whether something of it goes on, and may. It gets as long as the
+	 * readers to end. NULL: nothing does. */
+	bool (*goes_on)(struct exec_job *j);
 	/* Everything of r that job.c knows is filled: outcome, exit_code, signal, duration_ns,
 	 * cpu_us, peak_rss_kb, output_cut, and error when it was not started. The rest is filled,
 	 * or the child's own replaced by the command's, here. A time-out's exit_code (143, 137)

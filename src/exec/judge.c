@@ -123,6 +123,19 @@ policy_may_see(const struct policy *p, const char *path, bool is_dir)
 	return v == VERDICT_PASS || v == VERDICT_TRAVERSE;
 }
 
+/* A store of a home that is the workspace, in it or above it. */
+static bool
+is_routine_store(const struct policy *p, const char *path)
+{
+	const struct strvec *homes = homes_known();
+	cleanup_free char *full = path_join(p->w->path, path);
+	const struct store *s = homes_store_at(p->home, full);
+
+	for (size_t i = 0; !s && i < homes->n; i++)
+		s = homes_store_at(homes->v[i], full);
+	return s && s->is_routine;
+}
+
 bool
 policy_read_is_finding(const struct policy *p, const char *path)
 {
@@ -131,6 +144,8 @@ policy_read_is_finding(const struct policy *p, const char *path)
 
 		return s && !s->is_routine;
 	}
+	if (is_routine_store(p, path))
+		return false;
 	/* A tool that may not keep its cache here need not find an old one. */
 	if (p->derived && is_tool_cache(path))
 		return false;
@@ -142,4 +157,12 @@ policy_read_is_finding(const struct policy *p, const char *path)
 			path_is_within(p->withheld.v[i], path))
 			return true;
 	return false;
+}
+
+void
+policy_add_reports(const struct policy *p, struct strvec *ret)
+{
+	strvec_push(ret, p->node->project->dir);
+	for (size_t i = 0; i < p->withheld.n; i++)
+		strvec_push(ret, p->withheld.v[i]);
 }

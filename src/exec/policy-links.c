@@ -6,6 +6,7 @@
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/glob.h"
+#include "util/htab.h"
 #include "util/path.h"
 #include "util/strbuf.h"
 #include "workspace/workspace.h"
@@ -53,7 +54,7 @@ outside(const char *dir, const char *rest)
 }
 
 int
-policy_resolve(const struct workspace *w, const char *path, char **ret)
+links_resolve(int rootfd, const char *root, const char *path, char **ret)
 {
 	cleanup_strbuf struct strbuf done = STRBUF_INIT, rest = STRBUF_INIT;
 	char target[PATH_MAX];
@@ -71,7 +72,7 @@ policy_resolve(const struct workspace *w, const char *path, char **ret)
 			continue;
 		if (n == 2 && !memcmp(name, "..", 2)) {
 			if (!done.len) {
-				*ret = outside(w->path, name);
+				*ret = outside(root, name);
 				return 0;
 			}
 			strbuf_truncate(&done, path_parent_len(done.buf));
@@ -80,7 +81,7 @@ policy_resolve(const struct workspace *w, const char *path, char **ret)
 		if (done.len)
 			strbuf_addch(&done, '/');
 		strbuf_add(&done, name, n);
-		len = read_link(w->rootfd, done.buf, target);
+		len = read_link(rootfd, done.buf, target);
 		if (len < 0)
 			return -1;
 		if (!len)
@@ -92,9 +93,9 @@ policy_resolve(const struct workspace *w, const char *path, char **ret)
 		strbuf_truncate(&done, before);
 		if (*target != '/') {
 			follow(&rest, at, target);
-		} else if (path_is_within(target, w->path)) {
+		} else if (path_is_within(target, root)) {
 			strbuf_truncate(&done, 0);
-			follow(&rest, at, path_below(target, w->path));
+			follow(&rest, at, path_below(target, root));
 		} else {
 			*ret = outside(target, rest.buf + at);
 			return 0;
@@ -103,6 +104,12 @@ policy_resolve(const struct workspace *w, const char *path, char **ret)
 	}
 	*ret = strbuf_take(&done);
 	return 1;
+}
+
+int
+policy_resolve(const struct workspace *w, const char *path, char **ret)
+{
+	return links_resolve(w->rootfd, w->path, path, ret);
 }
 
 const struct node **
@@ -132,6 +139,7 @@ policy_folded(const struct node *node, size_t *ret_n)
 struct links {
 	struct policy *p;
 	const bool *keyed; /* by project index; NULL: the task has no key */
+	struct htab seen;  /* what was linked so far */
 };
 
 /* `dir` lies in some node_modules: what a package manager put there. */
@@ -155,29 +163,32 @@ may_open(const struct links *l, const char *dir)
 	return project || is_in_store(dir);
 }
 
+/* modules: the directory that the link is in, of which a reader of the link sees all. */
 static void
-add_link(struct links *l, const char *path)
+add_link(struct links *l, const char *modules, const char *path)
 {
 	const char *own = l->p->node->project->dir;
-	cleanup_free char *dir = NULL, *modules = path_join(own, "node_modules");
+	cleanup_free char *dir = NULL;
 
 	/* One that leads nowhere, or where nobody may look, opens nothing. Outside of the workspace all is
 	 * readable anyway, and so is all in these two. A link to the project itself, or to a directory that
 	 * it is in, must not grant all of that. */
 	if (policy_resolve(l->p->w, path, &dir) != 1 || path_is_within(dir, modules) ||
-		path_is_within(dir, "node_modules") || path_is_within(own, dir))
+		path_is_within(dir, "node_modules") || path_is_within(own, dir) ||
+		htab_putn_copy(&l->seen, dir, strlen(dir), l))
 		return;
-	if (may_open(l, dir)) {
-		policy_add_rule(l->p, SPEC_READ, false, dir);
-		if (htab_get(&l->p->w->by_dir, dir))
-			strvec_push(&l->p->linked, dir);
-	} else if (!strvec_contains(&l->p->withheld, dir))
+	if (!may_open(l, dir)) {
 		strvec_push(&l->p->withheld, dir);
+		return;
+	}
+	policy_add_rule(l->p, SPEC_READ, false, dir);
+	if (htab_get(&l->p->w->by_dir, dir))
+		strvec_push(&l->p->linked, dir);
 }
 
-/* The links in a node_modules directory, and in the @scopes of it. */
+/* The links in a node_modules directory or, when dir is another than that, in an @scope of it. */
 static int
-add_links(struct links *l, const char *dir, bool is_scope, struct err *e)
+add_links(struct links *l, const char *modules, const char *dir, struct err *e)
 {
 	cleanup_close int fd = fs_open_beneath(l->p->w->rootfd, dir, O_RDONLY | O_DIRECTORY, 0);
 	cleanup_dir DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -193,12 +204,20 @@ add_links(struct links *l, const char *dir, bool is_scope, struct err *e)
 			continue;
 		path = path_join(dir, de->d_name);
 		if (de->d_type == DT_LNK || de->d_type == DT_UNKNOWN)
-			add_link(l, path);
-		if (de->d_type != DT_LNK && *de->d_name == '@' && !is_scope &&
-			add_links(l, path, true, e))
+			add_link(l, modules, path);
+		if (de->d_type != DT_LNK && *de->d_name == '@' && dir == modules &&
+			add_links(l, modules, path, e))
 			return -1;
 	}
 	return errno ? err_set(e, ERR_IO, errno, "reading %s", dir) : 0;
+}
+
+static int
+add_links_of(struct links *l, const char *project, struct err *e)
+{
+	cleanup_free char *modules = path_join(project, "node_modules");
+
+	return add_links(l, modules, modules, e);
 }
 
 int
@@ -208,6 +227,7 @@ policy_add_node_modules(struct policy *p, struct err *e)
 	cleanup_free char *own = path_join(project->dir, "node_modules");
 	cleanup_free bool *keyed = NULL;
 	struct links l = {.p = p};
+	int rc;
 
 	if (p->node->def->cache) {
 		size_t n;
@@ -221,7 +241,14 @@ policy_add_node_modules(struct policy *p, struct err *e)
 	policy_add_rule(p, SPEC_READ, false, own);
 	if (*project->dir)
 		policy_add_rule(p, SPEC_READ, false, "node_modules");
-	if (add_links(&l, own, false, e))
-		return -1;
-	return *project->dir ? add_links(&l, "node_modules", false, e) : 0;
+	htab_init(&l.seen);
+	rc = add_links_of(&l, project->dir, e);
+	if (!rc && *project->dir)
+		rc = add_links_of(&l, "", e);
+	/* What a package needs is linked in its own node_modules where nothing is hoisted; the list grows
+	 * meanwhile. */
+	for (size_t i = 0; !rc && i < p->linked.n; i++)
+		rc = add_links_of(&l, p->linked.v[i], e);
+	htab_release(&l.seen);
+	return rc;
 }

@@ -13,11 +13,13 @@ const struct node **policy_folded(const struct node *node, size_t *ret_n);
 
 /* Where a workspace path really is, through every link on the way and at its end: 1 and the path
  * from the root; 0 and the absolute path outside where it lands; -1 (ELOOP, or the error). What is
- * missing is taken as text. *ret is owned. */
+ * missing is taken as text. Nothing outside is looked at. *ret is owned. */
 int policy_resolve(const struct workspace *w, const char *path, char **ret);
+/* The same below any directory, of which `root` is the canonical path. */
+int links_resolve(int rootfd, const char *root, const char *path, char **ret);
 
-/* Grants node_modules of project and root, and the workspace packages linked there (spec/sandbox.md
- * §4). After the task's own grants. */
+/* Grants node_modules of project and root, and the workspace packages linked there or in node_modules
+ * of such a package (spec/sandbox.md §4). After the task's own grants. */
 int policy_add_node_modules(struct policy *p, struct err *e);
 
 #endif

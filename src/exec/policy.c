@@ -10,6 +10,7 @@
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/glob.h"
+#include "util/htab.h"
 #include "util/path.h"
 #include "util/strbuf.h"
 #include "workspace/inputs.h"
@@ -383,6 +384,104 @@ add_derived(struct policy *p, const struct inputs *inputs)
 	add_globs(p, SPEC_WRITE, cache->outputs.neg, cache->outputs.nneg);
 }
 
+/*
+ * What other tasks may make meanwhile.
+ *
+ * A directory in which the host has no name that is not granted passes as a whole (sandbox/pure.h), and
+ * what comes to be in it is seen. That the outputs of a task of which this one's key knows nothing do come
+ * is no accident: tasks of one project run side by side. A rule for them keeps the directory from passing,
+ * so they stay hidden, and this task's result can be saved. It takes nothing away: it is made only where no
+ * grant selects such a name.
+ */
+
+struct granted {
+	struct htab literals; /* what is granted by its path */
+	struct strvec heads;  /* where the patterns of grants begin */
+};
+
+static void
+find_granted(const struct policy *p, struct granted *ret)
+{
+	htab_init(&ret->literals);
+	strvec_init(&ret->heads);
+	for (size_t i = 0; i < p->nrules; i++) {
+		const struct spec_rule *r = &p->rules[i];
+
+		if ((r->kind != SPEC_READ && r->kind != SPEC_WRITE) || *r->path == '/')
+			continue;
+		if (r->is_glob) {
+			/* Where there are escapes, less of it. */
+			cleanup_free char *text =
+				xmemdupz(r->path, strcspn(r->path, "*?{}[]()!\\,"));
+
+			text[path_parent_len(text)] = '\0';
+			strvec_push(&ret->heads, text);
+		} else {
+			htab_put(&ret->literals, r->path, ret);
+		}
+	}
+}
+
+/* A grant inside is longer, and stands; only that of a pattern may begin there and be meant. */
+static bool
+is_selected(const struct granted *granted, const char *head)
+{
+	for (size_t i = 0; i < granted->heads.n; i++)
+		if (path_is_within(head, granted->heads.v[i]) ||
+			path_is_within(granted->heads.v[i], head))
+			return true;
+	for (size_t n = strlen(head);; n--) {
+		if ((!head[n] || head[n] == '/' || !n) && htab_getn(&granted->literals, head, n))
+			return true;
+		if (!n)
+			return false;
+	}
+}
+
+static void
+hide_outputs_of(struct policy *p, const struct granted *granted, const struct project *project)
+{
+	for (size_t i = 0; i < project->def.ntasks; i++) {
+		const struct taskdef *def = &project->def.tasks[i];
+		size_t npos = def->cache && def != p->node->def ? def->cache->outputs.npos : 0;
+
+		for (size_t k = 0; k < npos; k++) {
+			const struct glob *g = def->cache->outputs.pos[k];
+
+			for (size_t n = 0; n < glob_nalternatives(g); n++)
+				if (!is_selected(granted, glob_literal_head(g, n)))
+					add_alternative(
+						p, SPEC_DENY_READ, g, n, glob_literal_head(g, n));
+		}
+	}
+}
+
+/* Of the projects in which it has inputs: elsewhere nothing passes but what is granted by its name. */
+static void
+hide_other_outputs(struct policy *p, const struct inputs *inputs)
+{
+	const struct project *own = p->node->project;
+	cleanup_free bool *done = NULL;
+	struct granted granted;
+
+	if (!p->node->def->cache) /* nothing to be saved */
+		return;
+	find_granted(p, &granted);
+	done = xcalloc(p->w->nprojects + 1, sizeof(*done));
+	done[own->index] = true;
+	hide_outputs_of(p, &granted, own);
+	for (size_t i = 0; i < inputs->n; i++) {
+		const struct project *project = workspace_project_at(p->w, inputs->paths[i]);
+
+		if (!project || done[project->index])
+			continue;
+		done[project->index] = true;
+		hide_outputs_of(p, &granted, project);
+	}
+	htab_release(&granted.literals);
+	strvec_release(&granted.heads);
+}
+
 /* Walls. */
 
 enum reach {
@@ -530,6 +629,7 @@ policy_build(const struct workspace *w, const struct node *node, const struct fi
 	p->nconfig = p->derived ? 0 : p->nrules;
 	if (policy_add_node_modules(p, e))
 		goto failed;
+	hide_other_outputs(p, inputs);
 	add_walls(p);
 	if (add_outputs(p, e) || policy_compile(p, e))
 		goto failed;

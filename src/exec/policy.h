@@ -50,7 +50,7 @@ struct policy {
 	/* What is linked in node_modules and not granted for that, since no part of the key covers it, or
 	 * since it is no package: a denied read in it is a finding. */
 	struct strvec withheld;
-	struct strvec linked; /* the projects that are granted because they are linked there */
+	struct strvec linked;     /* the projects that are granted because they are linked there */
 	struct ruleset *compiled; /* of `rules` */
 };
 
@@ -77,6 +77,8 @@ bool policy_may_see(const struct policy *p, const char *path, bool is_dir);
  * absolute path, a credential store that no tool reads as a matter of course) or was only stopped by the
  * wall (spec/sandbox.md §15). */
 bool policy_read_is_finding(const struct policy *p, const char *path);
+/* The places in which, and above which, it may. */
+void policy_add_reports(const struct policy *p, struct strvec *ret);
 /* What to write in the config of this project to allow it and, for a read of a cached task, to have
  * it in the key: `allow.read: ["../lib/x"], and cache.inputs.workspaceFiles: ["lib/x"]`; for derived
  * grants the fields that they come from. Never what would be refused: no input that git ignores, no grant
@@ -89,7 +91,7 @@ char *policy_inputs_text(const struct policy *p, const struct strvec *paths);
 /* Up to `max` existing workspace files, outside node_modules, that the policy lets the task read and
  * no part of its key covers: what keeps a confined result from being proven. Returns how many were
  * put into ret (owned strings), or -1. */
-int policy_unkeyed(const struct policy *p, const struct inputs *inputs, size_t max, struct strvec *ret,
-	struct err *e);
+int policy_unkeyed(const struct policy *p, const struct inputs *inputs, size_t max,
+	struct strvec *ret, struct err *e);
 
 #endif

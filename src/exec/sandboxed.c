@@ -48,7 +48,7 @@ struct job {
 
 	struct exec_result seen; /* denials and notes so far */
 	uint64_t ntold;          /* denied names that the host has */
-	bool has_ended, is_done, is_refused;
+	bool is_viewed, has_ended, is_done, is_refused;
 	struct status_view view;
 	struct status_exit exit;
 	struct status_done done;
@@ -119,6 +119,7 @@ on_status(struct job *j, const struct status *s, struct err *e)
 	case STATUS_VIEW:
 		in_order = in_order && !j->has_ended;
 		j->view = s->u.view;
+		j->is_viewed = true;
 		log_debug("phase", "%s view up", j->job.rq.id);
 		break;
 	case STATUS_STARTED:
@@ -151,6 +152,10 @@ on_status(struct job *j, const struct status *s, struct err *e)
 		j->is_done = in_order;
 		j->done = s->u.done;
 		log_debug("phase", "%s entries received", j->job.rq.id);
+		break;
+	case STATUS_LATE:
+		in_order = in_order && j->has_ended;
+		strvec_push(&j->seen.late, s->u.late.path.buf);
 		break;
 	case STATUS_SETUP_ERROR:
 		in_order = in_order && !j->has_ended;
@@ -262,6 +267,9 @@ take_seen(struct job *j, struct exec_result *r)
 	r->nfindings = j->seen.nfindings;
 	for (size_t i = 0; i < j->seen.notes.n; i++)
 		strvec_push(&r->notes, j->seen.notes.v[i]);
+	for (size_t i = 0; i < j->seen.late.n; i++)
+		strvec_push(&r->late, j->seen.late.v[i]);
+	r->unreported = j->is_viewed && !j->view.reports;
 	j->seen.denials = NULL;
 	j->seen.ndenials = 0;
 }
@@ -302,11 +310,13 @@ fail(struct exec_result *r, const char *why)
 }
 
 /* The helper tells a bounded number of denials, in their order, and counts all. Whoever makes that many
- * could hide one that matters behind the others, so those that were not told count as findings. */
+ * could hide one that matters behind the others, so those that were not told count as findings, but for
+ * what it knows to be elsewhere. */
 static void
 take_untold(struct job *j, struct exec_result *r)
 {
-	uint64_t n = j->done.denials > j->ntold ? j->done.denials - j->ntold : 0;
+	uint64_t known = j->ntold + j->done.elsewhere;
+	uint64_t n = j->done.denials > known ? j->done.denials - known : 0;
 
 	if (!n)
 		return;
@@ -337,7 +347,6 @@ conclude(struct job *j, struct exec_result *r)
 	}
 	log_debug("phase", "%s judged", j->job.rq.id);
 	take_untold(j, r);
-	r->reports = j->view.reports;
 	r->proven_possible = j->view.reports && !j->done.pure_changed;
 	r->commit = take_ptr(&j->commit);
 }
@@ -394,6 +403,15 @@ static const struct job_ops ops = {
 
 /* The start. */
 
+/* Those in the task's home the helper hides by their names. */
+static void
+add_stores(const char *home, const struct strvec *found, struct strvec *ret)
+{
+	for (size_t i = 0; i < found->n; i++)
+		if (!homes_store_at(home, found->v[i]))
+			strvec_push(ret, found->v[i]);
+}
+
 static void
 fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 {
@@ -413,9 +431,15 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 		strvec_push(&s->env, rq->env->v[i]);
 	for (size_t i = 0; i < p->nrules; i++)
 		spec_add_rule(s, p->rules[i].kind, p->rules[i].is_glob, p->rules[i].path);
-	for (size_t i = 0; i < x->stores.n; i++)
-		if (!homes_store_at(p->home, x->stores.v[i]))
-			strvec_push(&s->stores, x->stores.v[i]);
+	policy_add_reports(p, &s->reports);
+	add_stores(p->home, &x->stores, &s->stores);
+	/* One that only the task's HOME names. */
+	if (p->home && !strvec_contains(homes_known(), p->home)) {
+		cleanup_strvec struct strvec own = STRVEC_INIT;
+
+		homes_add_stores(p->home, &own);
+		add_stores(p->home, &own, &s->stores);
+	}
 	if (!path_is_within(x->cache_dir, x->root_path))
 		strvec_push(&s->hide, x->cache_dir);
 	if (!path_is_within(scratch_area_path(x->area), x->root_path))
@@ -508,6 +532,7 @@ start(struct executor *ex, const struct exec_request *rq, struct err *e attr_unu
 	strbuf_init(&j->refusal);
 	strbuf_init(&j->seen.error);
 	strvec_init(&j->seen.notes);
+	strvec_init(&j->seen.late);
 	if (start_helper(j, rq, &why))
 		job_start_failed(&j->job, x->loop, &ops, rq, &why);
 	return &j->job;

@@ -270,6 +270,9 @@ recover_one(int areafd, const char *name, int rootfd, struct err *e)
 	if (fd < 0) {
 		if (errno == ENOENT)
 			return 0;
+		/* None of ours: a file or link that came with a copy or an archive. */
+		if ((errno == ENOTDIR || errno == ELOOP) && !unlinkat(areafd, name, 0))
+			return 0;
 		return err_set(e, ERR_IO, errno, "left-over scratch %s", name);
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB))

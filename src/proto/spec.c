@@ -18,6 +18,7 @@ enum word_kind {
 	WORD_LIST,     /* any number of any text */
 	WORD_ENV,      /* any number of NAME=value */
 	WORD_PATHS,    /* any number of absolute paths */
+	WORD_PLACES,   /* any number of paths from the workspace; "." is the workspace */
 	WORD_FLAG,     /* no value */
 };
 
@@ -36,6 +37,7 @@ static const struct word {
 	{"env", WORD_ENV, offsetof(struct spec, env), false},
 	{"hide", WORD_PATHS, offsetof(struct spec, hide), false},
 	{"store", WORD_PATHS, offsetof(struct spec, stores), false},
+	{"report", WORD_PLACES, offsetof(struct spec, reports), false},
 	{"unix-sockets", WORD_FLAG, offsetof(struct spec, unix_sockets), false},
 	{"nested", WORD_FLAG, offsetof(struct spec, nested), false},
 	{"fuse-off", WORD_FLAG, offsetof(struct spec, fuse_off), false},
@@ -71,6 +73,7 @@ spec_release(struct spec *s)
 	strvec_release(&s->env);
 	strvec_release(&s->hide);
 	strvec_release(&s->stores);
+	strvec_release(&s->reports);
 	for (size_t i = 0; i < s->nrules; i++)
 		free(s->rules[i].path);
 	free(s->rules);
@@ -133,9 +136,11 @@ put_word(const struct spec *s, const struct word *w, struct strbuf *out)
 	case WORD_LIST:
 	case WORD_ENV:
 	case WORD_PATHS:
+	case WORD_PLACES:
 		list = field(s, w);
 		for (size_t i = 0; i < list->n; i++)
-			put_line(out, w->name, list->v[i]);
+			put_line(out, w->name,
+				w->kind == WORD_PLACES ? shown(list->v[i]) : list->v[i]);
 		break;
 	case WORD_FLAG:
 		if (*(const bool *)field(s, w))
@@ -268,6 +273,7 @@ check_value(const struct word *w, char *value, struct err *e)
 	case WORD_PATHS:
 		return check_absolute(value, e);
 	case WORD_RELATIVE:
+	case WORD_PLACES:
 		return check_relative(value, e);
 	case WORD_ENV:
 		if (*value == '=' || !strchr(value, '='))
@@ -296,6 +302,7 @@ set_word_take(struct spec *s, const struct word *w, char *value, struct err *e)
 	case WORD_LIST:
 	case WORD_ENV:
 	case WORD_PATHS:
+	case WORD_PLACES:
 		strvec_push_take(field(s, w), value);
 		return 0;
 	case WORD_FLAG:

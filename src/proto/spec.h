@@ -65,6 +65,9 @@ struct spec {
 	struct strvec hide; /* outside the workspace, absolute, to cover: cache, scratch parents */
 	/* Credential stores elsewhere than in home, absolute: hidden as those are, unless granted. */
 	struct strvec stores;
+	/* From the workspace: a denied read matters in these, and above them. None: everywhere. What
+	 * cannot be told any more, because nobody reads it, is counted apart by this. */
+	struct strvec reports;
 	bool unix_sockets; /* AF_UNIX stays allowed */
 	bool nested;       /* user namespaces stay allowed */
 	bool fuse_off;     /* test seam: behave as if there were no /dev/fuse */

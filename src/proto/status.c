@@ -53,6 +53,9 @@ strings_of(const struct status *cs, struct strbuf *ret[MAX_STRINGS])
 		ret[0] = &s->u.setup_error.cause;
 		ret[1] = &s->u.setup_error.remedy;
 		return 2;
+	case STATUS_LATE:
+		ret[0] = &s->u.late.path;
+		return 1;
 	case STATUS_VIEW:
 	case STATUS_STARTED:
 	case STATUS_EXIT:
@@ -215,10 +218,12 @@ status_encode(const struct status *s, struct strbuf *out)
 	case STATUS_DONE:
 		frame_put_u64(out, s->u.done.denials);
 		frame_put_u64(out, s->u.done.entries);
+		frame_put_u64(out, s->u.done.elsewhere);
 		frame_put_u8(out, s->u.done.pure_changed);
 		break;
 	case STATUS_NOTE:
 	case STATUS_SETUP_ERROR:
+	case STATUS_LATE:
 		break; /* strings only */
 	}
 	put_strings(s, out);
@@ -228,7 +233,7 @@ status_encode(const struct status *s, struct strbuf *out)
 int
 status_decode(struct frame *f, struct status *ret, struct err *e)
 {
-	if (f->type < STATUS_VIEW || f->type > STATUS_SETUP_ERROR) {
+	if (f->type < STATUS_VIEW || f->type > STATUS_LATE) {
 		status_init(ret, STATUS_VIEW);
 		return err_set(e, ERR_IO, 0, "a record of unknown type %u", f->type);
 	}
@@ -254,10 +259,12 @@ status_decode(struct frame *f, struct status *ret, struct err *e)
 	case STATUS_DONE:
 		ret->u.done.denials = frame_get_u64(f);
 		ret->u.done.entries = frame_get_u64(f);
+		ret->u.done.elsewhere = frame_get_u64(f);
 		ret->u.done.pure_changed = get_bool(f);
 		break;
 	case STATUS_NOTE:
 	case STATUS_SETUP_ERROR:
+	case STATUS_LATE:
 		break; /* strings only */
 	}
 	get_strings(f, ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What vx-sandbox tells the core: one struct per frame type, an encoder and a decoder for each.
- * Order on the wire: VIEW, STARTED, EXIT once, ENTRY in any number, DONE once, end of file; DENIAL
- * in any number before EXIT, NOTE in any number before DONE. Or SETUP_ERROR once and end of file,
+ * Order on the wire: VIEW, STARTED, EXIT once, LATE and ENTRY in any number, DONE once, end of file;
+ * DENIAL in any number before EXIT, NOTE in any number before DONE. Or SETUP_ERROR once and end of file,
  * with exit code 125. A stream that ends without DONE or SETUP_ERROR means that the helper died:
  * nothing of it may be committed. docs/PROTOCOL.md has the fields.
  */
@@ -22,6 +22,7 @@ enum status_type {
 	STATUS_ENTRY,
 	STATUS_DONE,
 	STATUS_SETUP_ERROR,
+	STATUS_LATE,
 };
 
 /* How the view was built: what an entry may claim about its making (design §4). */
@@ -95,8 +96,15 @@ struct status_entry {
 	struct strbuf target; /* of a link */
 };
 
+/* A name that nothing grants and that came to be, while the command ran, in a directory that had been
+ * granted as a whole because all names in it were: the command may have read it. A few are told. */
+struct status_late {
+	struct strbuf path; /* from the workspace */
+};
+
 struct status_done {
-	uint64_t denials; /* exact totals, beyond what the list was cut to */
+	uint64_t denials;   /* exact totals, beyond what the list was cut to */
+	uint64_t elsewhere; /* of those: not told, and in no place that matters (spec.h: reports) */
 	uint64_t entries;
 	bool pure_changed; /* a directory taken as wholly granted changed meanwhile: not proven */
 };
@@ -117,6 +125,7 @@ struct status {
 		struct status_exit exit;
 		struct status_entry entry;
 		struct status_done done;
+		struct status_late late;
 		struct status_setup_error setup_error;
 	} u;
 };

@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 enum {
-	WALLED_SHOWN = 3
+	WALLED_SHOWN = 3,
+	LATE_SHOWN = 3,
 };
 
 static void
@@ -90,16 +91,32 @@ note_walled_reads(struct job *j, const struct exec_result *r)
 			list.buf, n > WALLED_SHOWN ? ", …" : "");
 }
 
+/* Whatever else the result depends on is in its key, or was hidden from it. */
+static void
+note_late(struct job *j, const struct exec_result *r)
+{
+	cleanup_strbuf struct strbuf list = STRBUF_INIT;
+
+	for (size_t i = 0; i < r->late.n && i < LATE_SHOWN; i++) {
+		strbuf_adds(&list, i ? ", " : "");
+		strbuf_add_sanitised(&list, r->late.v[i], strlen(r->late.v[i]));
+	}
+	settle_note(j,
+		"not saved: %s%s came while it ran, where it could see all there was, and is not "
+		"granted: if a task makes it, name that in dependsOn",
+		list.buf, r->late.n > LATE_SHOWN ? ", …" : "");
+}
+
 /* Without the policy layer hidden files are as hidden, but nobody sees who asked for them: said once. */
 static void
 note_no_reports(struct sched *s, const struct exec_result *r)
 {
-	if (!r->sandboxed || r->outcome != EXEC_EXITED || r->reports || s->told_no_reports)
+	if (!r->unreported || r->outcome != EXEC_EXITED || s->told_no_reports)
 		return;
 	s->told_no_reports = true;
-	report_notice(s->o->report,
-		"cannot open /dev/fuse: the sandbox holds all the same, but denied reads are not "
-		"reported and no result counts as proven");
+	report_notice(s->o->report, "/dev/fuse cannot be used: the sandbox holds all the same, but "
+				    "denied reads are not "
+				    "reported and no result counts as proven");
 }
 
 static void
@@ -134,6 +151,15 @@ on_done(void *ctx, struct exec_result *r)
 	/* What was ended in the middle of a write may have left half of it. */
 	if (r->nkilled && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
 		settle_note(j, "not saved: it left background processes, which were ended");
+		t->tainted = true;
+	}
+	/* They may write into the outputs yet. */
+	if (r->left_some && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
+		settle_note(j, "not saved: it left background processes, which go on");
+		t->tainted = true;
+	}
+	if (r->late.n && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
+		note_late(j, r);
 		t->tainted = true;
 	}
 	save = t->status == TASK_SUCCESS && sched_will_save(s, t) && !t->tainted;

@@ -41,7 +41,7 @@ judge_making(struct job *j, const struct exec_result *r, enum entry_making *ret,
 	if (!r->sandboxed)
 		return 0;
 	*ret = MADE_CONFINED;
-	if (!r->reports || !r->proven_possible)
+	if (!r->proven_possible)
 		return 0;
 	if (policy_unkeyed(j->policy, &j->task->inputs, UNKEYED_SHOWN, &files, e) < 0)
 		return -1;

@@ -8,7 +8,16 @@ stop_signals(sigset_t *ret)
 {
 	sigemptyset(ret);
 	for (size_t i = 0; i < array_len(signals); i++)
-		sigaddset(ret, signals[i]);
+		if (!stop_is_ignored(signals[i]))
+			sigaddset(ret, signals[i]);
+}
+
+bool
+stop_is_ignored(int sig)
+{
+	struct sigaction now;
+
+	return !sigaction(sig, NULL, &now) && now.sa_handler == SIG_IGN;
 }
 
 bool
@@ -19,7 +28,7 @@ stop_is_asked(void)
 	if (sigpending(&pending))
 		return false;
 	for (size_t i = 0; i < array_len(signals); i++)
-		if (sigismember(&pending, signals[i]))
+		if (sigismember(&pending, signals[i]) && !stop_is_ignored(signals[i]))
 			return true;
 	return false;
 }

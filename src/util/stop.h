@@ -13,8 +13,11 @@
 #include "util/base.h"
 #include <signal.h>
 
-/* INT, TERM, HUP and QUIT. */
+/* INT, TERM, HUP and QUIT, but for those that are ignored. */
 void stop_signals(sigset_t *ret);
+/* Who started us wants none of it: nohup of HUP, a shell without job control of INT and QUIT for what it
+ * puts in the background. Blocked and read from a signalfd it would be heard all the same. */
+bool stop_is_ignored(int sig);
 /* One of them is pending. */
 bool stop_is_asked(void);
 

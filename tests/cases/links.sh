@@ -92,6 +92,40 @@ said_not '^(secret|deep)$' "no other directory is"
 said '^read packages/other(/deep)?  by cat' "what is linked and not granted is a finding"
 rm -r packages/b/node_modules node_modules
 
+# Where nothing is hoisted, what a package needs is linked in its own node_modules.
+mkdir -p packages/app/node_modules packages/lib/node_modules packages/util
+ln -s ../../lib packages/app/node_modules/lib
+ln -s ../../util packages/lib/node_modules/util
+echo util >packages/util/index
+for project in lib util; do
+	put packages/$project/vx.config.json <<-E2
+		{ "name": "$project", "tasks": { "build": { "exec": { "command": "true" }, "dependsOn": ["^build"],
+			"cache": { "inputs": { "files": ["index"] }, "outputs": { "files": [] } } } } }
+	E2
+	echo "{ \"name\": \"$project\" }" >packages/$project/package.json
+done
+echo lib >packages/lib/index
+echo '{ "name": "lib", "version": "1.0.0", "dependencies": { "util": "*" } }' >packages/lib/package.json
+echo '{ "name": "util", "version": "1.0.0" }' >packages/util/package.json
+echo '{ "name": "app", "dependencies": { "lib": "*" } }' >packages/app/package.json
+app() { # DEPENDS
+	put packages/app/vx.config.json <<-E2
+		{ "name": "app", "tasks": { "build": { "dependsOn": [$1],
+			"exec": { "command": "cat node_modules/lib/index node_modules/lib/node_modules/util/index; exit 0" },
+			"cache": { "inputs": { "files": ["package.json"] }, "outputs": { "files": [] } } } } }
+	E2
+	run run app#build --sandbox
+}
+app '"^build"'
+exits 0 "a package that a linked package links"
+is "$(grep -Ecx 'lib|util' "$OUT")" 2 "is read"
+sed -i 's/"dependsOn": \["^build"\],//' packages/lib/vx.config.json
+app '"^build"'
+exits 1 "one of which the key has nothing"
+said_not '^util$' "is not"
+said '^read packages/util' "and that is told"
+rm -r packages/app packages/lib packages/util
+
 # In its own project such a read is a finding, with the grant to write.
 ln -s ../b/own.txt packages/b/link
 ln -s .. packages/b/up

@@ -14,21 +14,32 @@ cat >"$T/names" <<'E'
 .claude/commands
 .devcontainer
 .envrc
+.exrc
+.gdbinit
 .git
 .gitconfig
 .github
 .gitmodules
+.hg/hgrc
+.hg/hgrc-not-shared
+.hg/sharedpath
 .husky
 .idea
+.lldbinit
 .mcp.json
+.mise.toml
+.mise/config.toml
 .npmrc
 .pnpmfile.cjs
 .profile
 .ripgreprc
+.vimrc
 .vscode
+.yarnrc
 .yarnrc.yml
 .zprofile
 .zshrc
+mise.toml
 vx-lock.json
 vx.config.json
 vx.config.mts
@@ -49,7 +60,7 @@ make() {
 	$2
 }
 for dir in . a/b/c; do
-	mkdir -p \$dir/.cargo \$dir/.CARGO \$dir/.claude \$dir/.CLAUDE
+	mkdir -p \$dir/.cargo \$dir/.CARGO \$dir/.claude \$dir/.CLAUDE \$dir/.hg \$dir/.HG \$dir/.mise \$dir/.MISE
 	while read -r name; do
 		make "\$dir/\$name"
 	done <$T/names

@@ -146,6 +146,18 @@ said 'exit 3' "says its exit code"
 run run bad#build
 is "$(ran)" "bad.build bad.build " "and runs again"
 
+# What goes on may still write into the outputs.
+mkfifo "$T/never"
+put packages/bad/vx.config.json <<E
+{ "name": "bad", "tasks": { "build": {
+	"exec": { "command": "mkdir -p dist; exec 3<>$T/never; (read -r x <&3; echo half >dist/x) >/dev/null 2>&1 & echo \$! >$T/left" },
+	"cache": { "inputs": { "files": [] }, "outputs": { "files": ["dist/**"] } } } } }
+E
+run run bad#build
+exits 0 "a task that leaves a background process"
+said 'not saved: it left background processes' "is not saved"
+ok "which goes on" kill "$(cat "$T/left")"
+
 # A damaged store is a miss, not a wrong hit.
 fresh
 rm -rf packages/other/dist

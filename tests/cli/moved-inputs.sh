@@ -43,13 +43,21 @@ missed 'mv src/deep d; cp -r evil/deep src/deep; cat src/deep/er/c; rm -r src/de
 	"one further down"
 missed 'cd ..; mv p q; cp -r q p; cat p/src/a; rm -r p; mv q p' p \
 	"one above the project"
-missed 'ln -f src/a src/deep/a; rm src/deep/a' p/src/a "a file that was given another name meanwhile"
-missed 'cp -p src/a s; echo evil >src/a; cat src/a; cat s >src/a; touch -r s src/a' p/src/a \
-	"a file that is written, and written back with its time"
-missed 'chmod 700 src/deep; chmod 755 src/deep' p/src/deep "permissions of a directory"
+missed 'cp src/a s; echo evil >src/a; cat src/a; cat s >src/a' p/src/a \
+	"a file that is written, and written back"
+missed 'touch src/a' p/src/a "a file that is touched: it could have been written"
+missed 'echo evil >src/deep/b' p/src/deep/b "a file that stays written"
+missed 'chmod +x src/a' p/src/a "a file that becomes executable"
+missed 'chmod 700 src/deep' p/src/deep "a directory that gets other permissions"
+missed 'mv src/a b; cp evil/a src/a; cat src/a; mv b src/a; chmod 644 src/a; touch -d @1 src' p/src/a \
+	"a swapped file, made to look like one with permissions set"
 missed 'mv package.json m; echo "{}" >package.json; mv m package.json' p/package.json "the manifest"
 
 kept 'cat src/a src/deep/er/c' "a task that reads"
+kept 'chmod 644 src/a; cat src/a' "one that gives a file the permissions that it has"
+kept 'chmod 755 src src/deep src/deep/er; ls src/deep' "one that does so with directories"
+kept 'chmod -R u+rwX,go+rX src; cat src/a' "with all of them"
+kept 'ln src/a dist-a; rm dist-a' "one that gives a file another name, elsewhere, for a while"
 kept 'mkdir -p dist src/gen; cp -r src/deep dist; cp src/a src/gen' "one that writes its outputs, among the inputs too"
 kept 'echo x >src/deep/tmp; cat src/deep/tmp; rm src/deep/tmp; ls src/deep' "one with a temporary file there"
 kept 'mkdir src/deep/tmp; rmdir src/deep/tmp' "one with a temporary directory there"

@@ -88,6 +88,27 @@ stopped INT 130
 stopped TERM 143
 stopped HUP 129
 
+# Of the two processes of vx, the guard is the one that was started, the core its child.
+core() { tr ' ' '\n' <"/proc/$1/task/$1/children" | head -n 1; }
+
+# A signal that is ignored at the start, as by nohup, stays so.
+unheard() { # SIGNAL
+	hold held
+	own
+	env --default-signal=INT,QUIT,TERM,HUP --ignore-signal="$1" "$VX" run a#next >"$OUT" 2>"$ERR" </dev/null &
+	BG=$!
+	await up >/dev/null || fail "the task did not start"
+	kill -s "$1" "$BG"
+	kill -s "$1" "$(core "$BG")"
+	kill -s TERM "$BG"
+	bg_wait
+	exits 143 "SIG$1, ignored at the start: it takes another one to end it"
+	ok "SIG$1, ignored at the start: nothing is left" released
+}
+unheard HUP
+unheard INT
+unheard QUIT
+
 hold held
 bg run a#deaf
 await up >/dev/null || fail "the task did not start"
@@ -95,9 +116,6 @@ kill -s INT "$BG"
 bg_wait
 exits 130 "Ctrl-C with a task that does not listen"
 ok "nothing is left, not even what made a session of its own" released
-
-# Of the two processes of vx, the guard is the one that was started, the core its child.
-core() { tr ' ' '\n' <"/proc/$1/task/$1/children" | head -n 1; }
 
 hold held
 bg run a#deaf

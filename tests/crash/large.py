@@ -9,14 +9,16 @@ import time
 from crash import Place, Run, Tap, Wrong, become_subreaper, end_all, expect, expect_nobody, kill, require_sandbox
 
 SECONDS = 2  # digesting eight GiB takes longer on any machine, and a stop less
-DEEP = "import os\nos.chdir('dist')\nfor i in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\nopen('f', 'w')\n"
+DEEP = "import os, sys\nos.chdir(sys.argv[1])\nfor i in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\nopen('f', 'w')\n"
 
 
 def task(command, sandbox=True):
-    exec_ = {"command": command}
+    """Its outputs are the directory that it makes first, `dist` in a sandbox and `plain` without one."""
+    out = "dist" if sandbox else "plain"
+    exec_ = {"command": f"mkdir -p {out} && {command}"}
     if sandbox:
-        exec_["sandbox"] = {"allow": {"read": ["deep.py"], "write": ["dist/**"]}}
-    return {"exec": exec_, "cache": {"inputs": {"files": ["deep.py"]}, "outputs": {"files": ["dist/**"]}}}
+        exec_["sandbox"] = {"allow": {"read": ["deep.py"], "write": [f"{out}/**"]}}
+    return {"exec": exec_, "cache": {"inputs": {"files": ["deep.py"]}, "outputs": {"files": [f"{out}/**"]}}}
 
 
 class Large:
@@ -24,14 +26,18 @@ class Large:
         become_subreaper()
         self.tap = Tap()
         self.place = Place({
-            "big": task("mkdir -p dist && truncate -s 8G dist/big"),
+            "big": task("truncate -s 8G dist/big"),
             "next": {"exec": {"command": "true"}},
         })
         self.deep = Place({
-            "deep": task("mkdir -p dist && python3 deep.py"),
-            "plain": task("mkdir -p dist && python3 deep.py", sandbox=False),
+            "deep": task("python3 deep.py dist"),
+            "plain": task("python3 deep.py plain", sandbox=False),
         })
         self.deep.put("p/deep.py", DEEP)
+        self.sparse = Place({
+            "sandboxed": task("truncate -s 15T dist/x"),
+            "plain": task("truncate -s 15T plain/x", sandbox=False),
+        })
         self.place.succeed("p#next")
 
     def check(self, name, test):
@@ -62,9 +68,18 @@ class Large:
         begin = time.monotonic()
         rc, said = self.deep.vx(f"p#{name}")
         took = time.monotonic() - begin
-        expect("p/dist/d/d" in said and "too long to be named" in said, f"exit {rc}\n{said}")
+        expect("/d/d/d" in said and "too long to be named" in said, f"exit {rc}\n{said}")
         expect(rc == (name == "deep"), f"exit {rc}\n{said}")
         expect(took < 10 * SECONDS, f"it took {took:.1f} s")
+
+    def refuse_holes(self, name, out):
+        begin = time.monotonic()
+        rc, said = self.sparse.vx(f"p#{name}")
+        took = time.monotonic() - begin
+        expect(rc == 0, f"exit {rc}\n{said}")
+        expect(f"not saved: output p/{out}/x: sparse, 15360 GiB" in said, said)
+        expect(os.path.getsize(f"{self.sparse.project}/{out}/x") == 15 << 40, "it is not in the workspace")
+        expect(took < SECONDS, f"it took {took:.1f} s")
 
 
 def main():
@@ -73,6 +88,8 @@ def main():
     t.check("Ctrl-C while 8 GiB are digested", t.stop_while_storing)
     t.check("a sandboxed task leaves 3,000 directories in each other", lambda: t.refuse("deep"))
     t.check("one without a sandbox does", lambda: t.refuse("plain"))
+    t.check("a sandboxed task leaves 15 TiB of a hole", lambda: t.refuse_holes("sandboxed", "dist"))
+    t.check("one without a sandbox does", lambda: t.refuse_holes("plain", "plain"))
     subprocess.run(["rm", "-rf", t.deep.project], check=True)
     t.tap.done()
 

@@ -20,6 +20,7 @@ finish(struct loop_timer *t)
 	struct exec_result r = {.duration_ns = 1000000};
 
 	strbuf_init(&r.error);
+	strvec_init(&r.late);
 	strvec_init(&r.notes);
 	if (s && s->work && !j->stopped)
 		s->work(j->f->ctx);
@@ -28,7 +29,7 @@ finish(struct loop_timer *t)
 	r.outcome = j->stopped ? EXEC_STOPPED : EXEC_EXITED;
 	r.exit_code = j->stopped ? 143 : s ? s->exit_code : 0;
 	if (s && s->finds) {
-		r.sandboxed = r.reports = true;
+		r.sandboxed = true;
 		r.nfindings = r.ndenials = 1;
 		r.denials = xcalloc(1, sizeof(*r.denials));
 		r.denials[0] = (struct exec_denial){

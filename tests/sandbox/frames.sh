@@ -78,6 +78,59 @@ EXIT 0
 DONE 0 0
 code 0" "notes of the set-up come after its start"
 
+# A core that is busy: it reads nothing before the command has come to its end.
+cat >"$T/busy.py" <<'PY'
+import collections, os, struct, sys
+sr, sw = os.pipe()
+tr, tw = os.pipe()
+kr, kw = os.pipe()
+pid = os.fork()
+if not pid:
+    fds = [os.dup2(sr, 60), os.dup2(tw, 61)]
+    os.dup2(kr, 3)
+    for fd in fds + [3]:
+        os.set_inheritable(fd, True)
+    os.closerange(4, 60)
+    os.execv(sys.argv[1], [sys.argv[1], "60", "61"])
+for fd in sr, tw, kr:
+    os.close(fd)
+with os.fdopen(sw, "wb") as f:
+    f.write(open(sys.argv[2], "rb").read())
+with open(sys.argv[3]) as f:
+    f.read()
+data = os.fdopen(tr, "rb").read()
+told, at = collections.Counter(), 0
+while at < len(data):
+    n, kind = struct.unpack_from("<IB", data, at)
+    if kind == 3 and data[at + 5] == 0:
+        k, = struct.unpack_from("<I", data, at + 10)
+        told[data[at + 14:at + 14 + k].decode().split("/")[0]] += 1
+    if kind == 7:
+        denials, entries, elsewhere = struct.unpack_from("<QQQ", data, at + 5)
+    at += 4 + n
+print("%d denied, %d told of near, untold of far: %s, unknown: %d" % (denials, told["near"],
+      "some" if told["far"] < 20000 else "none", denials - elsewhere - sum(told.values())))
+PY
+fifo ended
+mkdir "$W/near" "$W/far"
+(cd "$W/near" && seq 20000 | xargs touch ok)
+(cd "$W/far" && seq 20000 | xargs touch ok)
+cat >"$T/ask.py" <<'PY'
+import os
+for i in range(1, 20001):
+    for d in "far", "near":
+        try:
+            os.stat("%s/%d" % (d, i))
+        except OSError:
+            pass
+PY
+long=$(printf '%0900d' 1)
+spec "python3 $T/ask.py $long; echo x >$T/ended" 'read src' 'read near/ok' 'read far/ok' 'report near'
+timeout 120 python3 "$T/busy.py" "$VX_SANDBOX" "$T/spec" "$T/ended" >"$OUT" 2>"$ERR" </dev/null
+prints "40000 denied, 20000 told of near, untold of far: some, unknown: 0" \
+	"what a busy core cannot be told is counted by where it is, and what matters is told"
+rm -r "$W/near" "$W/far"
+
 core 'true' 'read src' "cwd none"
 like "$OUT" '^SETUP_ERROR spec: line [0-9]+: cwd' "a bad spec is a set-up error that names the line"
 like "$OUT" '^code 125$' "and its code"

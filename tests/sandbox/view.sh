@@ -98,11 +98,28 @@ known" "$m: a grant inside a store frees that path only"
 	is "$(cat "$HOMEDIR/.config/new")" w "$m: and is live"
 
 	fresh
-	mv "$HOMEDIR/.ssh" "$T/elsewhere"
-	ln -s "$T/elsewhere" "$HOMEDIR/.ssh"
-	box "cat ~/.ssh/id; cat $T/elsewhere/id" 'read src'
+	mkdir "$HOMEDIR/dot"
+	mv "$HOMEDIR/.ssh" "$HOMEDIR/dot/ssh"
+	ln -s dot/ssh "$HOMEDIR/.ssh"
+	box "cat ~/.ssh/id ~/dot/ssh/id" 'read src' "store $HOMEDIR/dot/ssh"
 	prints "" "$m: a store behind a link is hidden at both ends"
-	rm -rf "$T/elsewhere"
+
+	fresh
+	mkdir "$T/tool"
+	echo tool >"$T/tool/t"
+	rm -r "$HOMEDIR/.ssh"
+	ln -s "$T/tool" "$HOMEDIR/.ssh"
+	ln -s "$T/tool" "$HOMEDIR/.aws"
+	ln -s "$T/tool/t" "$HOMEDIR/.netrc"
+	ln -s "$T/tool" "$T/home2"
+	box "cat ~/.ssh/t ~/.aws/t ~/.netrc; cat $T/tool/t" 'read src' "write $HOMEDIR/.config" \
+		"store $HOMEDIR/.aws" "store $T/home2" "store $T/home2/t"
+	prints "tool" "$m: a link in the place of a store hides nothing at its other end"
+	ln -s "$T/tool" "$HOMEDIR/.config/hub"
+	box "cat $T/tool/t; cat ~/.config/hub/t" 'read src' "write $HOMEDIR/.config" \
+		"write $HOMEDIR/.aws/none" 'read .'
+	like "$OUT" '^tool$' "$m: nor one below a grant, nor one in which something is granted"
+	rm -r "$T/tool" "$T/home2"
 
 	fresh
 	box "echo 1 >$T/out.d/f; ls $T/hidden; echo 2 >$T/hidden/g; touch $T/x" 'read src' \
@@ -209,6 +226,20 @@ mkdir "$T/sc3"
 RC=0
 "$VX_SANDBOX" --spec "$T/spec2" >"$OUT" 2>"$ERR" || RC=$?
 exits 126 "a program that cannot be run"
+# Containers are kept from the device by another one in its place.
+if [ "$(id -u)" = 0 ]; then
+	masked() { unshare --mount sh -c 'mount --bind /dev/null /dev/fuse && exec "$@"' - "$@"; }
+else
+	masked() { unshare --user --map-root-user --mount sh -c 'mount --bind /dev/null /dev/fuse && exec "$@"' - "$@"; }
+fi
+if [ -e /dev/fuse ]; then
+	fresh
+	spec 'cat src/s priv/key' 'read src'
+	RC=0
+	masked "$VX_SANDBOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null || RC=$?
+	prints s "/dev/fuse is another device: as if there were none"
+fi
+
 # A home whose group has no id in this user namespace: only a caller that maps itself alone meets it.
 if [ "$(id -u)" = 0 ]; then
 	chgrp 54321 "$HOMEDIR"

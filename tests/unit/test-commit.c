@@ -15,6 +15,7 @@
 #include "util/fs.h"
 #include "util/glob.h"
 #include "util/path.h"
+#include "workspace/files.h"
 #include "workspace/workspace.h"
 #include <errno.h>
 #include <sys/stat.h>
@@ -25,6 +26,8 @@
 static char top[] = "/var/tmp/vx-test-commit-XXXXXX";
 
 /* One case. */
+static const struct files no_files;
+
 static struct {
 	char *path; /* of the workspace */
 	int rootfd, upperfd;
@@ -97,6 +100,7 @@ begin(const char *const *rules, const char *const *outputs)
 	t.node.project = &t.project;
 	t.node.def = &t.def;
 	t.policy.w = &t.w;
+	t.policy.files = &no_files;
 	t.policy.node = &t.node;
 	arena_init(&t.arena);
 	for (; rules && *rules; rules++)
@@ -578,6 +582,16 @@ test_made_meanwhile(void)
 	end();
 }
 
+/* With a byte at `at`, unless that is -1. */
+static void
+extend(int dirfd, const char *path, off_t size, off_t at)
+{
+	cleanup_close int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || (at >= 0 && pwrite(fd, "x", 1, at) != 1) || ftruncate(fd, size))
+		bug("%s: %s", path, strerror(errno));
+}
+
 static void
 test_noise(void)
 {
@@ -596,6 +610,21 @@ test_noise(void)
 	ok(judge_and_apply(), "copied up without a change");
 	ok_findings("write p/src/b; write p/src/c; write p/src/d",
 		"same content, time and mode is no write; other content, time or mode is one");
+	end();
+
+	BEGIN("r:p");
+	for (size_t i = 0; same[i]; i++) {
+		/* a, b: 4 TiB of a hole; b with a byte far out in the one; c: holes at different places */
+		ws(same[i], i == 2 ? "x" : "");
+		up(same[i], "");
+		extend(t.rootfd, same[i], i < 2 ? 4ll << 40 : 1 << 20, i == 1 ? 3ll << 40 : -1);
+		extend(t.upperfd, same[i], i < 2 ? 4ll << 40 : 1 << 20, i == 3 ? 0 : -1);
+		set_mtime(t.rootfd, same[i], 1000);
+		set_mtime(t.upperfd, same[i], 1000);
+	}
+	ok(judge_and_apply(), "sparse files, copied up without a change");
+	ok_findings("write p/src/b; write p/src/c; write p/src/d",
+		"are compared without reading holes");
 	end();
 
 	BEGIN("w:p");

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -267,7 +268,7 @@ test_cancel(void)
 static void
 test_left_behind(void)
 {
-	struct run holds = {0}, quiet = {0};
+	struct run holds = {0}, quiet = {0}, ends = {0}, none = {0};
 	pid_t pid;
 
 	run(&holds, "sleep 100 & echo $!", 0, 1000);
@@ -282,9 +283,17 @@ test_left_behind(void)
 
 	run(&quiet, "sleep 100 >/dev/null 2>&1 & echo $!", 0, 1000);
 	pid = number_in(&quiet);
-	ok(!quiet.result.output_cut && !kill(pid, 0), "one that holds nothing is not waited for");
+	ok(!quiet.result.output_cut && !kill(pid, 0), "one that holds nothing goes on, too");
+	ok(holds.result.left_some && quiet.result.left_some, "both are told");
 	kill(pid, SIGKILL);
 	run_release(&quiet);
+
+	run(&ends, "trap '' TERM; (exec sleep 0.05) >/dev/null 2>&1 & exit 3", 0, 1000);
+	ok(!ends.result.left_some && ends.result.exit_code == 3, "one that ends soon is not");
+	run_release(&ends);
+	run(&none, "sleep 0; echo x | cat", 0, 1000);
+	ok(!none.result.left_some, "none is left");
+	run_release(&none);
 }
 
 static void
@@ -314,6 +323,8 @@ main(void)
 	struct err e = ERR_INIT;
 	size_t fds;
 
+	/* as the core is */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	sigemptyset(&none);
 	if (loop_new(&none, &loop, &e))
 		return 99;

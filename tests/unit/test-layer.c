@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/layer.h"
+#include "sandbox/pure.h"
 #include "sandbox/seen.h"
 #include "tests/unit/tree.h"
 #include "util/cleanup.h"
@@ -396,6 +397,26 @@ test_listing(void)
 	bench_end(&b);
 }
 
+static size_t nlate;
+
+/* -1: what came late, each with a blank behind it, is not what was expected (NULL: anything). */
+static int
+look_again(struct bench *b, const char *want)
+{
+	cleanup_strvec struct strvec late = STRVEC_INIT;
+	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+	bool changed = layer_look_again(b->layer, &late);
+
+	nlate = late.n;
+	for (size_t i = 0; i < late.n; i++)
+		strbuf_addf(&sb, "%s ", late.v[i]);
+	if (want && strcmp(sb.buf ? sb.buf : "", want) != 0) {
+		diag("late: %s", sb.buf);
+		return -1;
+	}
+	return changed;
+}
+
 static void
 test_purity(void)
 {
@@ -425,11 +446,25 @@ test_purity(void)
 	check(&b, 1, "one", "pass");
 	ok_int((long long)b.ntold, 0, "the test denies nothing");
 	check(&b, 1, "lib", "hidden"); /* where a link in there leads */
-	ok(!layer_pure_changed(b.layer), "nothing has changed");
+	ok(look_again(&b, "") == 0, "nothing has changed");
 	tree_add(&b.host, "src/mixed/later");
-	ok(!layer_pure_changed(b.layer), "nor in what is pure");
+	ok(look_again(&b, "") == 0, "nor in what is pure");
+	tree_add(&b.host, "src/pure/deep/new.ts");
+	tree_add(&b.host, "src/pure/other/new.ts");
+	ok(look_again(&b, "") == 1, "names that are granted are a change");
 	tree_add(&b.host, "src/pure/deep/.env");
-	ok(layer_pure_changed(b.layer), "a new name below shows");
+	ok(look_again(&b, "src/pure/deep/.env ") == 1, "one that is not came late");
+	unlinkat(b.host.fd, "src/pure/deep/.env", 0);
+	tree_add(&b.host, "src/pure/other/far/.env");
+	ok(look_again(&b, "src/pure/other/far/.env ") == 1, "also in directories that came");
+	fs_remove_tree(b.host.fd, "src/pure");
+	ok(look_again(&b, "") == 1, "what is gone is a change");
+	tree_add(&b.host, "one/more/x");
+	tree_add(&b.host, "one/x1");
+	tree_add(&b.host, "one/x2");
+	tree_add(&b.host, "one/x3");
+	tree_add(&b.host, "one/x4");
+	ok(look_again(&b, NULL) == 1 && nlate == PURE_LATE_MAX, "a few are told");
 	bench_end(&b);
 }
 

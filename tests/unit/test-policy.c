@@ -336,6 +336,9 @@ test_stores(void)
 		"credential stores are not, though they are inputs");
 	ok(p && reads(p, "packages/app/.ssh/known_hosts"), "but for what is named");
 	ok(p && policy_read_is_finding(p, "packages/app/.netrc"), "to ask for one is a finding");
+	ok(p && !policy_read_is_finding(p, "packages/app/.npmrc") &&
+			policy_read_is_finding(p, "packages/app/src/.npmrc"),
+		"but not for one that tools read at each start");
 	policy_free(p);
 	GLOBS(&app_cache.files, "packages/app", "src/**");
 	app_task.cache = NULL;
@@ -627,6 +630,102 @@ test_keyed_links(void)
 	policy_free(p);
 }
 
+/* As isolated installations link: what lib needs is in its own node_modules. */
+static void
+test_links_of_links(void)
+{
+	struct err e = ERR_INIT;
+	struct policy *p;
+	static struct taskdef util_task;
+	static struct cachedef util_cache;
+	static struct node util_node, *deps_of_lib[] = {&util_node};
+
+	util_task = (struct taskdef){.name = "build", .command = "true", .cache = &util_cache};
+	util_node = (struct node){.id = "util#build", .project = &util, .def = &util_task};
+	unlinkat(rootfd, "packages/app/node_modules/@scope/util", 0);
+	link_to("../../../util", "packages/lib/node_modules/@scope/util");
+	link_to("../../app", "packages/util/node_modules/app");
+	link_to("../../lib", "packages/util/node_modules/lib");
+	link_to("../../../src", "packages/util/node_modules/src");
+	app_task.sandbox = sandbox(LIST("src"), LIST("dist"), NULL);
+	app_task.cache = NULL;
+	p = build(NULL, &e);
+	ok(p && reads(p, "packages/util/u.ts"), "what a linked package links (%s)", e.text);
+	ok(!reads(p, "packages/app/README"), "but not the project of the task");
+	policy_free(p);
+
+	app_task.cache = &app_cache;
+	p = build(NULL, &e);
+	ok(p && !reads(p, "packages/util/u.ts"), "with a key, not what that has nothing of");
+	ok(policy_read_is_finding(p, "packages/util/u.ts"), "a read of it is a finding");
+	policy_free(p);
+
+	lib_node.deps = deps_of_lib;
+	lib_node.ndeps = 1;
+	p = build(NULL, &e);
+	ok(p && reads(p, "packages/util/u.ts"), "but what it folds, however far");
+	ok(!reads(p, "packages/util/vx.config.json"), "without its config");
+	policy_free(p);
+	lib_node.ndeps = 0;
+	fs_remove_tree(rootfd, "packages/lib/node_modules");
+	fs_remove_tree(rootfd, "packages/util/node_modules");
+	link_to("../../../util", "packages/app/node_modules/@scope/util");
+}
+
+/* Of tasks that may run meanwhile: hidden by a rule, so that no directory above passes whole. */
+static void
+test_other_outputs(void)
+{
+	static const char *const in[] = {"packages/app/src/a.ts", "packages/lib/gen/a.in"};
+	struct inputs inputs = {.paths = (const char **)(uintptr_t)in, .n = array_len(in)};
+	static struct taskdef of_app[2], of_lib[1];
+	static struct cachedef other, far;
+	struct err e = ERR_INIT;
+	struct policy *p;
+
+	GLOBS(&other.outputs, "packages/app", "gen/**", "src/*.{js,map}", "dist/x");
+	GLOBS(&far.outputs, "packages/lib", "gen/**", "dist/**");
+	app.def.tasks = of_app;
+	app.def.ntasks = 2;
+	of_app[0] = (struct taskdef){.name = "gen", .command = "true", .cache = &other};
+	of_app[1] = (struct taskdef){.name = "none", .command = "true"};
+	lib.def.tasks = of_lib;
+	lib.def.ntasks = 1;
+	of_lib[0] = (struct taskdef){.name = "gen", .command = "true", .cache = &far};
+	app_task.sandbox = NULL;
+	app_task.cache = &app_cache;
+	unlinkat(rootfd, "packages/app/node_modules/lib", 0);
+	p = build(&inputs, &e);
+	ok(p && has_rule(p, SPEC_DENY_READ, false, "packages/app/gen") &&
+			has_rule(p, SPEC_DENY_READ, true, "packages/app/src/*.js") &&
+			has_rule(p, SPEC_DENY_READ, true, "packages/app/src/*.map"),
+		"outputs of another task of the project (%s)", e.text);
+	ok(has_rule(p, SPEC_DENY_READ, false, "packages/lib/gen"),
+		"and of a project with inputs of this one");
+	ok(reads(p, "packages/app/src/a.ts") && reads(p, "packages/lib/gen/a.in"),
+		"do not take the inputs away");
+	ok(reads(p, "packages/lib/dist/l.js") &&
+			!has_rule(p, SPEC_DENY_READ, false, "packages/lib/dist"),
+		"nor what is granted");
+	ok(writes(p, "packages/app/dist/x"), "nor the task's own outputs");
+	policy_free(p);
+
+	app_task.sandbox = sandbox(LIST("**/*.js"), NULL, NULL);
+	p = build(&inputs, &e);
+	ok(p && reads(p, "packages/app/gen/x.js") && reads(p, "packages/app/src/x.js"),
+		"nor what a pattern grants");
+	policy_free(p);
+
+	app_task.sandbox = sandbox(LIST("src", "gen/a"), NULL, NULL);
+	p = build(&inputs, &e);
+	ok(p && reads(p, "packages/app/gen/a/x") && !reads(p, "packages/app/gen/b") &&
+			reads(p, "packages/app/src/x.js"),
+		"nor what a path does");
+	policy_free(p);
+	app.def.ntasks = lib.def.ntasks = 0;
+	link_to("../../lib", "packages/app/node_modules/lib");
+}
+
 static void
 test_derived(void)
 {
@@ -734,6 +833,8 @@ main(void)
 	test_bad_links();
 	test_grant_text();
 	test_keyed_links();
+	test_links_of_links();
+	test_other_outputs();
 	test_derived();
 	test_unkeyed();
 	htab_release(&w.by_dir);

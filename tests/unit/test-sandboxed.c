@@ -16,6 +16,7 @@
 #include "util/loop.h"
 #include "util/path.h"
 #include "util/proc.h"
+#include "workspace/files.h"
 #include "workspace/workspace.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -92,6 +93,16 @@ say_denial(enum denial_op op, const char *path)
 	s.u.denial.pid = 42;
 	strbuf_adds(&s.u.denial.path, path);
 	strbuf_adds(&s.u.denial.program, "cat");
+	add(&s);
+}
+
+static void
+say_late(const char *path)
+{
+	struct status s;
+
+	status_init(&s, STATUS_LATE);
+	strbuf_adds(&s.u.late.path, path);
 	add(&s);
 }
 
@@ -179,6 +190,8 @@ play_stubborn(void)
 static int
 play(const char *scenario)
 {
+	struct status s;
+
 	write_outputs();
 	if (!strcmp(scenario, "refused"))
 		return play_refusal();
@@ -200,10 +213,29 @@ play(const char *scenario)
 		say_denial(DENIAL_READ, "other/file");
 		return play_run(0, 0, 2);
 	}
+	if (!strcmp(scenario, "many elsewhere")) {
+		say_denial(DENIAL_READ, "other/file");
+		say_exit(0, 0);
+		say_outputs();
+		status_init(&s, STATUS_DONE);
+		s.u.done.denials = 6;
+		s.u.done.elsewhere = 3;
+		add(&s);
+		send_all();
+		return 0;
+	}
 	if (!strcmp(scenario, "undeclared")) {
 		say_exit(0, 0);
 		say_entry("p", ENTRY_DIR, true);
 		say_entry("p/stray", ENTRY_FILE, false);
+		say_done(0);
+		send_all();
+		return 0;
+	}
+	if (!strcmp(scenario, "late")) {
+		say_exit(0, 0);
+		say_late("p/gen");
+		say_outputs();
 		say_done(0);
 		send_all();
 		return 0;
@@ -248,6 +280,8 @@ helper_main(void)
 	if (strcmp(spec.cwd, "p") != 0 || !strvec_getenv(&spec.env, "A") || spec.argv.n != 3 ||
 		strcmp(spec.argv.v[0], "sh") != 0 || !spec.program || access(spec.program, X_OK))
 		return 93;
+	if (spec.reports.n != 1 || strcmp(spec.reports.v[0], "p") != 0)
+		return 94;
 	return play(spec.argv.v[2]);
 }
 
@@ -343,7 +377,7 @@ test_fine(void)
 	ok_int(t.r.exit_code, 3, "with the command's own code");
 	ok(t.r.cpu_us == 7 && t.r.peak_rss_kb == 1234, "and its usage");
 	ok(t.r.nkilled == 2 && has_note("2 background processes ended"), "what was left is noted");
-	ok(t.r.reports && t.r.proven_possible, "nothing speaks against proven");
+	ok(!t.r.unreported && t.r.proven_possible, "nothing speaks against proven");
 	ok(t.r.commit && !commit_apply(t.r.commit, &e), "what it wrote is committed (%s)", e.text);
 	ok(!fs_stat_beneath(t.w.rootfd, "p/dist/x", &st), "it is there");
 	drop();
@@ -365,6 +399,16 @@ test_denials(void)
 	run("more denied", 0, 0);
 	ok(has_note("1 more denied access"), "one that was not told, behind a probe that was");
 	ok_int((long long)t.r.nfindings, 1, "may be a finding, and is counted as one");
+	drop();
+
+	run("many elsewhere", 0, 0);
+	ok(has_note("2 more denied access"), "but not what the helper knows to be elsewhere");
+	ok_int((long long)t.r.nfindings, 2, "which is none");
+	drop();
+
+	run("late", 0, 0);
+	ok(t.r.late.n == 1 && !strcmp(t.r.late.v[0], "p/gen"), "a name that came late is told");
+	ok(t.r.commit && !t.r.nfindings, "and is no finding");
 	drop();
 
 	run("undeclared", 0, 0);
@@ -396,6 +440,7 @@ test_broken(void)
 		run(scenarios[i], 0, 0);
 		ok(t.r.outcome == EXEC_EXITED && t.r.exit_code != 0, "is a failure (%d)",
 			t.r.exit_code);
+		ok(!t.r.unreported, "which does not mean that there are no reports");
 		ok(!t.r.commit && has_note("nothing of what the task wrote was kept"),
 			"without a commit");
 		drop();
@@ -457,7 +502,7 @@ test_real(struct sandboxed_options o)
 	ok_str(t.out.buf, "sh\nin\n", "and its output: its own name, what was granted");
 	ok(t.r.commit && !commit_apply(t.r.commit, &e), "committed (%s)", e.text);
 	ok(!fs_stat_beneath(t.w.rootfd, "p/dist/y", &st), "what it wrote is there");
-	if (t.r.reports) {
+	if (!t.r.unreported) {
 		ok_int((long long)t.r.nfindings, 1, "the read in the project is the finding");
 		ok_str(t.r.ndenials ? t.r.denials[0].path : "", "p/secret", "by name");
 	} else {
@@ -491,6 +536,8 @@ main(int argc attr_unused, char **argv)
 		{SPEC_WRITE, false, (char *)(uintptr_t) "p/dist"},
 		{SPEC_QUIET, false, (char *)(uintptr_t) ".vx"},
 	};
+	static const char *listed[] = {"p/in", "p/secret"};
+	const struct files files = {.paths = listed, .n = array_len(listed)};
 
 	if (!strcmp(path_base(argv[0]), "vx-sandbox"))
 		return helper_main();
@@ -508,8 +555,11 @@ main(int argc attr_unused, char **argv)
 	put(t.w.rootfd, "outside", "o\n");
 	t.project.dir = "p";
 	t.node = (struct node){.id = "p#t", .project = &t.project, .def = &t.def};
-	t.policy = (struct policy){
-		.w = &t.w, .node = &t.node, .rules = rules, .nrules = array_len(rules)};
+	t.policy = (struct policy){.w = &t.w,
+		.node = &t.node,
+		.files = &files,
+		.rules = rules,
+		.nrules = array_len(rules)};
 	o = (struct sandboxed_options){.helper = self,
 		.sh = sh,
 		.rootfd = t.w.rootfd,

@@ -74,6 +74,26 @@ test_life(const char *root)
 	ok_int(count(want, "vx-"), 0, "the trash is emptied at the end");
 }
 
+/* As they may come with an archive: "kept" of the workspace is what the links lead to. */
+static void
+plant(const char *area)
+{
+	static const char *const names[] = {"vx-scratch-", "vx-trash-"};
+	cleanup_close int fd = open(area, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (mkdirat(fd, "../../kept", 0755))
+		bug("mkdir: %s", strerror(errno));
+	for (size_t i = 0; i < array_len(names); i++) {
+		cleanup_free char *file = xasprintf("%sfile", names[i]);
+		cleanup_free char *link = xasprintf("%slink", names[i]);
+		cleanup_free char *fifo = xasprintf("%sfifo", names[i]);
+
+		if (mknodat(fd, file, S_IFREG | 0644, 0) || symlinkat("../../kept", fd, link) ||
+			mkfifoat(fd, fifo, 0644))
+			bug("%s", strerror(errno));
+	}
+}
+
 static void
 test_recovery(const char *root)
 {
@@ -105,7 +125,10 @@ test_recovery(const char *root)
 	ok_int(count(area, "vx-"), 1, "removes what nobody uses");
 	ok(!access(mine.path, F_OK), "and leaves what somebody does");
 	scratch_drop(a, &mine);
-	ok(!scratch_recover(root, rootfd, &e), "again");
+	plant(area);
+	ok(!scratch_recover(root, rootfd, &e), "again, where there are files and links (%s)",
+		e.text);
+	ok(!faccessat(rootfd, "kept", F_OK, 0), "what a link leads to stays");
 	ok_int(count(area, "vx-"), 0, "trash is removed");
 	scratch_area_close(a);
 }

@@ -85,9 +85,19 @@ test_all_types(void)
 	status_release(&s);
 
 	status_init(&s, STATUS_DONE);
-	s.u.done = (struct status_done){1, 2, true};
+	s.u.done = (struct status_done){
+		.denials = 3, .elsewhere = 1, .entries = 2, .pure_changed = true};
 	round_trip(&s, &b, "done");
-	ok(b.u.done.denials == 1 && b.u.done.entries == 2 && b.u.done.pure_changed, "done: fields");
+	ok(b.u.done.denials == 3 && b.u.done.elsewhere == 1 && b.u.done.entries == 2 &&
+			b.u.done.pure_changed,
+		"done: fields");
+
+	status_init(&s, STATUS_LATE);
+	strbuf_adds(&s.u.late.path, "src/gen.js");
+	round_trip(&s, &b, "late");
+	ok_str(b.u.late.path.buf, "src/gen.js", "late: path");
+	status_release(&b);
+	status_release(&s);
 
 	status_init(&s, STATUS_SETUP_ERROR);
 	strbuf_adds(&s.u.setup_error.cause, "user namespaces are off");

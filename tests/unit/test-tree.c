@@ -731,6 +731,28 @@ test_changed_while_saving(void)
 }
 
 static void
+test_holes(void)
+{
+	struct outputs o = {0};
+	struct err e = ERR_INIT;
+	struct digest d;
+	cleanup_close int fd = -1;
+
+	begin();
+	ws_write("p/dist/a", "a");
+	ws_write("p/dist/z", "");
+	fd = openat(ws_fd, "p/dist/z", O_WRONLY | O_CLOEXEC);
+	if (ftruncate(fd, 4ll << 40))
+		bug("ftruncate: %s", strerror(errno));
+	outputs_scan(ws_fd, &dist, NULL, 0, &o, &e);
+	/* digested, it would take most of an hour */
+	ok_int(tree_save(store, ws_fd, &dist, &o, &d, NULL, &e), -1, "holes without end");
+	ok_err(&e, "output p/dist/z: sparse, 4096 GiB", "are refused by name");
+	outputs_release(&o);
+	end();
+}
+
+static void
 test_no_tree(void)
 {
 	struct globset set = GLOBS(&arena, "p", "dist/**", "!dist/keep", "gen/**/*.js");
@@ -1153,6 +1175,7 @@ main(void)
 	test_never();
 	test_deep();
 	test_changed_while_saving();
+	test_holes();
 	test_random();
 	test_no_tree();
 	test_all_crashes();
