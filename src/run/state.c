@@ -147,7 +147,8 @@ is_cache_place(int fd)
 	while ((de = readdir(d))) {
 		size_t i = 0;
 
-		if (!strcmp(de->d_name, "index.db"))
+		/* or what was it, set aside as broken */
+		if (!strncmp(de->d_name, "index.db", 8))
 			return true;
 		while (i < array_len(begun) && strcmp(de->d_name, begun[i]) != 0)
 			i++;
