@@ -3,6 +3,10 @@
  * The file is a header, rows sorted by path, and the paths' bytes: mapped, not read (docs/CACHE.md).
  * What was learned in this run lives in a table beside it and is merged in at close. A run asks for
  * paths in nearly sorted order, so the row after the last one found is tried first.
+ *
+ * A warm run is mostly the look at thousands of files, and half of that is done by a second thread
+ * while configs are read. It shares nothing that is written but `same` and `hurry`, runs no code of
+ * ours but look_ahead, and is joined before its answers are used.
  */
 #include "cache/filehash.h"
 #include "util/alloc.h"
@@ -17,7 +21,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -64,8 +73,7 @@ struct learned {
 	const char *path;
 	struct stat_row row;
 	bool keep;   /* false: not a fact any more, e.g. the file is gone */
-	bool looked; /* under trust: st is the answer */
-	struct stat st;
+	bool looked; /* under trust: id is the answer */
 	struct file_id id;
 };
 
@@ -76,13 +84,17 @@ struct filehash {
 	const struct stat_row *rows;
 	const char *names;
 	size_t nrows;
-	size_t finger;           /* the row after the last one found */
-	unsigned char *state;    /* enum row_state, by row */
-	struct learned **looked; /* by row, NULL until the first use under trust */
+	size_t finger;        /* the row after the last one found */
+	unsigned char *state; /* enum row_state, by row */
+	bool *same;           /* by row: looked at, and the row is the answer under trust */
 	struct arena arena;
 	struct htab learned;
 	bool changed;
 	bool trust;
+	bool looking; /* a thread is, by these: */
+	pthread_t looker;
+	int rootfd;
+	atomic_bool hurry; /* it is to end */
 };
 
 /* Finds damage, not malice: four lanes of a multiply and rotate hash, some 10 GB/s. */
@@ -165,6 +177,7 @@ load(struct filehash *fh, int fd)
 		fh->names = (const char *)(fh->rows + fh->nrows);
 		if (rows_are_sound(fh, h->names_len)) {
 			fh->state = xcalloc(fh->nrows, 1);
+			fh->same = xcalloc(fh->nrows, sizeof(*fh->same));
 			return;
 		}
 	}
@@ -197,38 +210,28 @@ filehash_open(int dirfd, struct filehash **ret, struct err *e)
 	return 0;
 }
 
-void
-filehash_trust(struct filehash *fh, bool on)
-{
-	fh->trust = on;
-	if (on)
-		return;
-	for (size_t i = 0; i < fh->learned.n; i++)
-		((struct learned *)fh->learned.entries[i].value)->looked = false;
-	free(fh->looked);
-	fh->looked = NULL;
-}
-
-/* SIZE_MAX: no row. */
+/* SIZE_MAX: no row. Outwards from the finger, in steps that double, and then between the last two. */
 static size_t
 find_row(struct filehash *fh, const char *path, size_t len)
 {
-	size_t lo = 0, hi = fh->nrows;
+	size_t lo = 0, hi = fh->nrows, at = fh->finger, step = 1;
 
-	if (fh->finger < hi && !row_cmp(&fh->rows[fh->finger], fh->names, path, len))
-		return fh->finger++;
 	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int c = row_cmp(&fh->rows[mid], fh->names, path, len);
+		int c;
 
+		if (at < lo || at >= hi)
+			at = lo + (hi - lo) / 2;
+		c = row_cmp(&fh->rows[at], fh->names, path, len);
 		if (!c) {
-			fh->finger = mid + 1;
-			return mid;
+			fh->finger = at + 1;
+			return at;
 		}
 		if (c < 0)
-			lo = mid + 1;
+			lo = at + 1;
 		else
-			hi = mid;
+			hi = at;
+		at = c < 0 ? at + step : at - step;
+		step *= 2;
 	}
 	return SIZE_MAX;
 }
@@ -249,6 +252,66 @@ row_is_trusted(const struct stat_row *r, const struct stat *st)
 	       r->mtime_ns == ns(&st->st_mtim) && r->size == (uint64_t)st->st_size &&
 	       r->mode == st->st_mode && r->dev == st->st_dev && r->uid == st->st_uid &&
 	       r->gid == st->st_gid && last < r->learned_ns - window;
+}
+
+/* The second thread. */
+static void *
+look_ahead(void *arg)
+{
+	struct filehash *fh = arg;
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < fh->nrows && !fh->hurry; i++) {
+		const struct stat_row *row = &fh->rows[i];
+		struct stat st;
+
+		if (row->name_len >= sizeof(path))
+			continue;
+		memcpy(path, fh->names + row->name, row->name_len);
+		path[row->name_len] = '\0';
+		fh->same[i] = !fstatat(fh->rootfd, path, &st, AT_SYMLINK_NOFOLLOW) &&
+			      row_is_trusted(row, &st);
+	}
+	return NULL;
+}
+
+void
+filehash_look_ahead(struct filehash *fh, int rootfd)
+{
+	sigset_t all, before;
+
+	if (!fh->nrows)
+		return;
+	fh->rootfd = rootfd;
+	/* Signals are the first thread's: the loop waits for them where only that one blocks them. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	/* Without a thread all is looked at when it is asked for. */
+	fh->looking = !pthread_create(&fh->looker, NULL, look_ahead, fh);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void
+end_look(struct filehash *fh, bool hurry)
+{
+	if (!fh->looking)
+		return;
+	fh->hurry = hurry;
+	pthread_join(fh->looker, NULL);
+	fh->looking = false;
+}
+
+void
+filehash_trust(struct filehash *fh, bool on)
+{
+	end_look(fh, false);
+	fh->trust = on;
+	if (on)
+		return;
+	for (size_t i = 0; i < fh->learned.n; i++)
+		((struct learned *)fh->learned.entries[i].value)->looked = false;
+	if (fh->nrows)
+		memset(fh->same, 0, fh->nrows * sizeof(*fh->same));
 }
 
 static enum file_kind
@@ -314,6 +377,17 @@ read_content(int rootfd, const char *path, struct stat *ret_st, struct digest *r
 	return digest_fd(fd, ret, NULL) ? -1 : 1;
 }
 
+/* overlayfs takes an empty file with this attribute for one that is not there: a sandboxed task would
+ * run on another tree than the one that is keyed. */
+static bool
+is_hidden_by_overlay(int rootfd, const char *path)
+{
+	cleanup_close int fd =
+		fs_open_beneath(rootfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+
+	return fd >= 0 && fgetxattr(fd, "user.overlay.whiteout", NULL, 0) >= 0;
+}
+
 static struct learned *
 learned_at(struct filehash *fh, const char *path, size_t len)
 {
@@ -366,6 +440,11 @@ identify(struct filehash *fh, int rootfd, const char *path, size_t len, size_t r
 	r = read_content(rootfd, path, st, &d);
 	if (r < 0)
 		return err_set(e, ERR_IO, errno, "read %s", path);
+	if (r && S_ISREG(st->st_mode) && !st->st_size && is_hidden_by_overlay(rootfd, path))
+		return err_set(e, ERR_IO, 0,
+			"%s has the attribute user.overlay.whiteout, which would hide it from a "
+			"sandboxed task: remove it (setfattr -x)",
+			path);
 	drop_row(fh, row);
 	l = learned_at(fh, path, len);
 	l->keep = r;
@@ -381,78 +460,62 @@ identify(struct filehash *fh, int rootfd, const char *path, size_t len, size_t r
 }
 
 /* Under trust, what was seen is remembered and not looked at again. */
-static struct learned **
-looked_slot(struct filehash *fh, size_t row)
-{
-	if (!fh->looked)
-		fh->looked = xcalloc(fh->nrows, sizeof(struct learned *));
-	return &fh->looked[row];
-}
-
-static const struct learned *
-remembered(struct filehash *fh, const char *path, size_t len, size_t row)
+static bool
+is_remembered(struct filehash *fh, const char *path, size_t len, size_t row, struct file_id *ret)
 {
 	const struct learned *l;
 
-	if (row != SIZE_MAX)
-		l = *looked_slot(fh, row);
-	else
-		l = htab_getn(&fh->learned, path, len);
-	return l && l->looked ? l : NULL;
+	if (row != SIZE_MAX && fh->same[row]) {
+		fh->state[row] = ROW_ASKED;
+		*ret = (struct file_id){kind_of(fh->rows[row].mode), fh->rows[row].digest};
+		return true;
+	}
+	if (row != SIZE_MAX && fh->state[row] != ROW_REPLACED)
+		return false;
+	l = htab_getn(&fh->learned, path, len);
+	if (!l || !l->looked)
+		return false;
+	*ret = l->id;
+	return true;
 }
 
 static void
-remember(struct filehash *fh, const char *path, size_t len, size_t row, const struct file_id *id,
-	const struct stat *st)
+remember(struct filehash *fh, const char *path, size_t len, size_t row, const struct file_id *id)
 {
 	struct learned *l;
 
-	if (row == SIZE_MAX)
-		l = learned_at(fh, path, len);
-	else if (!(l = *looked_slot(fh, row)))
-		l = *looked_slot(fh, row) = arena_new(&fh->arena, struct learned);
+	if (row != SIZE_MAX && fh->state[row] != ROW_REPLACED) {
+		/* FILE_OTHER is no answer that a row can give */
+		fh->same[row] = id->kind != FILE_OTHER;
+		return;
+	}
+	l = learned_at(fh, path, len);
 	l->looked = true;
 	l->id = *id;
-	l->st = *st;
-}
-
-int
-filehash_get_stat(struct filehash *fh, int rootfd, const char *path, struct file_id *ret,
-	struct stat *ret_st, struct err *e)
-{
-	size_t len = strlen(path), row = find_row(fh, path, len);
-	const struct learned *l = fh->trust ? remembered(fh, path, len, row) : NULL;
-	struct file_id id = {.kind = FILE_ABSENT};
-	struct stat st = {0};
-
-	if (l) {
-		*ret = l->id;
-		*ret_st = l->st;
-		return 0;
-	}
-	/* A link on the way would be followed here, but what is read is opened beneath; and a known
-	 * file is the same file by device, inode and times, whatever way led there. */
-	if (fstatat(rootfd, path, &st, AT_SYMLINK_NOFOLLOW)) {
-		if (!is_gone(errno))
-			return err_set(e, ERR_IO, errno, "stat %s", path);
-		memset(&st, 0, sizeof(st));
-		drop_row(fh, row);
-	} else if (identify(fh, rootfd, path, len, row, &id, &st, e)) {
-		return -1;
-	}
-	if (fh->trust)
-		remember(fh, path, len, row, &id, &st);
-	*ret = id;
-	*ret_st = st;
-	return 0;
 }
 
 int
 filehash_get(struct filehash *fh, int rootfd, const char *path, struct file_id *ret, struct err *e)
 {
+	size_t len = strlen(path), row = find_row(fh, path, len);
+	struct file_id id = {.kind = FILE_ABSENT};
 	struct stat st;
 
-	return filehash_get_stat(fh, rootfd, path, ret, &st, e);
+	if (fh->trust && is_remembered(fh, path, len, row, ret))
+		return 0;
+	/* A link on the way would be followed here, but what is read is opened beneath; and a known
+	 * file is the same file by device, inode and times, whatever way led there. */
+	if (fstatat(rootfd, path, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (!is_gone(errno))
+			return err_set(e, ERR_IO, errno, "stat %s", path);
+		drop_row(fh, row);
+	} else if (identify(fh, rootfd, path, len, row, &id, &st, e)) {
+		return -1;
+	}
+	if (fh->trust)
+		remember(fh, path, len, row, &id);
+	*ret = id;
+	return 0;
 }
 
 void
@@ -558,6 +621,7 @@ filehash_close(struct filehash *fh, bool complete)
 {
 	if (!fh)
 		return;
+	end_look(fh, true);
 	if (fh->changed || complete)
 		save(fh, complete);
 	if (fh->map)
@@ -565,7 +629,7 @@ filehash_close(struct filehash *fh, bool complete)
 	close(fh->dirfd);
 	htab_release(&fh->learned);
 	arena_release(&fh->arena);
-	free(fh->looked);
+	free(fh->same);
 	free(fh->state);
 	free(fh);
 }

@@ -9,7 +9,6 @@
 #define CACHE_FILEHASH_H
 
 #include "util/digest.h"
-#include <sys/stat.h>
 
 struct err;
 struct filehash;
@@ -32,13 +31,13 @@ int filehash_open(int dirfd, struct filehash **ret, struct err *e);
 /* The identity now. Errors only when a file cannot be read, naming it. */
 int filehash_get(
 	struct filehash *fh, int rootfd, const char *path, struct file_id *ret, struct err *e);
-/* As filehash_get, and *ret_st is the lstat it rests on, *ret_learned_ns (wall) when the content
- * was read: what the re-check before saving needs. */
-int filehash_get_stat(struct filehash *fh, int rootfd, const char *path, struct file_id *ret,
-	struct stat *ret_st, struct err *e);
 /* "100644:<hex>", "100755:<hex>", "120000:<hex>", "absent", "other": what a key holds. */
 struct strbuf;
 void file_id_text(const struct file_id *id, struct strbuf *out);
+
+/* Begins to look whether the files that are known are unchanged, beside what the caller does meanwhile:
+ * for the next filehash_trust, whose answers then are from here on. rootfd stays open until it is off. */
+void filehash_look_ahead(struct filehash *fh, int rootfd);
 
 /* While on, each path is looked at once and the answer then stands: for the time in which keys are made
  * and no task runs yet. Off forgets those answers (not the memory). */

@@ -2,7 +2,7 @@
 /*
  * Rows of a run lie together (run first in their key), so a run of thousands of tasks appends to one
  * place and pays for no second index; only executed tasks are in one, for predicted times. Names are
- * numbers, each stored once.
+ * numbers, each stored once. Hits, which are nearly all of a warm run, are no rows but one blob of it.
  */
 #include "cache/history.h"
 #include "cache/db.h"
@@ -87,14 +87,15 @@ static const char version_1[] =
 	"  added_ns INTEGER NOT NULL"
 	");"
 	"CREATE INDEX key_texts_added ON key_texts(added_ns);";
-static const char *const migrations[] = {version_1};
+static const char version_2[] = "ALTER TABLE runs ADD COLUMN hits BLOB;";
+static const char *const migrations[] = {version_1, version_2};
 
 static const char *const statements[STATEMENTS] = {
 	[NAMES_ALL] = "SELECT id, name FROM names",
 	[NAME_ADD] = "INSERT INTO names(name) VALUES(?1) RETURNING id",
 	[RUN_ADD] =
 		"INSERT INTO runs(run_id, command, started_ns, ended_ns, concurrency, exit_code,"
-		" ntasks) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+		" ntasks, hits) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
 	[TASK_ADD] =
 		"INSERT INTO tasks(run, task, status, cache, key, exit_code, duration_ns, cpu_us,"
 		" peak_rss_kb, started_ns, timed_out, blocked_by, findings)"
@@ -147,31 +148,26 @@ history_close(struct history *h)
 	free(h);
 }
 
-/* Recording: one transaction, names looked up in a table filled by one query. */
+/* Recording: one transaction, all names found by one query. */
+
+/* A hit in runs.hits, in the machine's byte order. */
+struct hit {
+	uint32_t task;
+	uint32_t restored; /* 0: it was up to date */
+	struct digest key;
+	int64_t started_ns;
+	uint64_t duration_ns;
+};
+_Static_assert(sizeof(struct hit) == 56, "a hit has no padding");
 
 struct recording {
 	struct db *db;
 	int64_t run;
-	struct htab names; /* to id, as a pointer */
+	struct htab names; /* of this run, to id, as a pointer */
+	struct hit *hits;
+	size_t nhits;
 	struct err *e;
 };
-
-static int
-load_names(struct recording *rc)
-{
-	int r;
-
-	if (db_use(rc->db, NAMES_ALL, rc->e))
-		return -1;
-	while ((r = db_step(rc->db, rc->e)) > 0) {
-		int64_t id = db_get_int(rc->db, 0);
-		const char *name = db_get_text(rc->db, 1);
-
-		htab_putn_copy(&rc->names, name, strlen(name), (void *)(intptr_t)id);
-	}
-	db_reset(rc->db);
-	return r;
-}
 
 /* The one row of a RETURNING. */
 static int
@@ -188,20 +184,87 @@ run_returning(struct db *db, int64_t *ret, struct err *e)
 }
 
 static int
-name_id(struct recording *rc, const char *name, int64_t *ret)
+add_name(struct recording *rc, struct htab_entry *en)
 {
-	const struct htab_entry *en = htab_findn(&rc->names, name, strlen(name));
+	int64_t id = 0;
 
-	if (en) {
-		*ret = (intptr_t)en->value;
-		return 0;
-	}
 	if (db_use(rc->db, NAME_ADD, rc->e))
 		return -1;
-	db_bind_text(rc->db, 1, name);
-	if (run_returning(rc->db, ret, rc->e))
+	db_bind_text(rc->db, 1, en->key);
+	if (run_returning(rc->db, &id, rc->e))
 		return -1;
-	htab_putn_copy(&rc->names, name, strlen(name), (void *)(intptr_t)*ret);
+	en->value = (void *)(intptr_t)id;
+	return 0;
+}
+
+static int
+find_names(struct recording *rc, const struct history_run *run)
+{
+	int r;
+
+	for (size_t i = 0; i < run->ntasks; i++) {
+		htab_put(&rc->names, run->tasks[i].task, NULL);
+		if (run->tasks[i].blocked_by)
+			htab_put(&rc->names, run->tasks[i].blocked_by, NULL);
+	}
+	if (db_use(rc->db, NAMES_ALL, rc->e))
+		return -1;
+	while ((r = db_step(rc->db, rc->e)) > 0) {
+		const char *name = db_get_text(rc->db, 1);
+		struct htab_entry *en = htab_findn(&rc->names, name, strlen(name));
+
+		if (en)
+			en->value = (void *)(intptr_t)db_get_int(rc->db, 0);
+	}
+	db_reset(rc->db);
+	for (size_t i = 0; i < rc->names.n && !r; i++)
+		if (!rc->names.entries[i].value)
+			r = add_name(rc, &rc->names.entries[i]);
+	return r;
+}
+
+static int64_t
+name_id(const struct recording *rc, const char *name)
+{
+	return (intptr_t)htab_get(&rc->names, name);
+}
+
+static bool
+is_hit(const struct history_task *t)
+{
+	return !strcmp(t->status, "cache-hit") && t->has_key && !t->ndenials && !t->nfindings &&
+	       !t->key_text;
+}
+
+static int
+hit_cmp(const void *a, const void *b)
+{
+	const struct hit *x = a, *y = b;
+
+	return (x->task > y->task) - (x->task < y->task);
+}
+
+static int
+collect_hits(struct recording *rc, const struct history_run *run)
+{
+	rc->hits = xcalloc(run->ntasks, sizeof(*rc->hits));
+	for (size_t i = 0; i < run->ntasks; i++) {
+		const struct history_task *t = &run->tasks[i];
+
+		if (is_hit(t))
+			rc->hits[rc->nhits++] = (struct hit){
+				.task = (uint32_t)name_id(rc, t->task),
+				.restored = !strcmp(t->cache, "restored"),
+				.key = t->key,
+				.started_ns = t->started_ns,
+				.duration_ns = t->duration_ns,
+			};
+	}
+	if (rc->nhits)
+		qsort(rc->hits, rc->nhits, sizeof(*rc->hits), hit_cmp);
+	for (size_t i = 1; i < rc->nhits; i++)
+		if (!hit_cmp(&rc->hits[i - 1], &rc->hits[i]))
+			return err_set(rc->e, ERR_BUG, 0, "a task is twice in one run");
 	return 0;
 }
 
@@ -217,6 +280,7 @@ add_run(struct recording *rc, const struct history_run *run)
 	db_bind_int(rc->db, 5, run->concurrency);
 	db_bind_int(rc->db, 6, run->exit_code);
 	db_bind_int(rc->db, 7, (int64_t)run->ntasks);
+	db_bind_blob(rc->db, 8, rc->nhits ? rc->hits : NULL, rc->nhits * sizeof(*rc->hits));
 	return run_returning(rc->db, &rc->run, rc->e);
 }
 
@@ -257,11 +321,9 @@ add_key_text(struct recording *rc, const struct history_task *t)
 static int
 add_task(struct recording *rc, const struct history_task *t)
 {
-	int64_t task, blocked_by = 0;
+	int64_t task = name_id(rc, t->task);
 
-	if (name_id(rc, t->task, &task) ||
-		(t->blocked_by && name_id(rc, t->blocked_by, &blocked_by)) ||
-		db_use(rc->db, TASK_ADD, rc->e))
+	if (db_use(rc->db, TASK_ADD, rc->e))
 		return -1;
 	db_bind_int(rc->db, 1, rc->run);
 	db_bind_int(rc->db, 2, task);
@@ -275,7 +337,7 @@ add_task(struct recording *rc, const struct history_task *t)
 	db_bind_int(rc->db, 10, t->started_ns);
 	db_bind_int(rc->db, 11, t->timed_out);
 	if (t->blocked_by)
-		db_bind_int(rc->db, 12, blocked_by);
+		db_bind_int(rc->db, 12, name_id(rc, t->blocked_by));
 	db_bind_int(rc->db, 13, (int64_t)t->nfindings);
 	if (db_run(rc->db, rc->e) || add_denials(rc, t, task))
 		return -1;
@@ -304,10 +366,10 @@ trim(struct recording *rc)
 static int
 record_all(struct recording *rc, const struct history_run *run)
 {
-	if (load_names(rc) || add_run(rc, run))
+	if (find_names(rc, run) || collect_hits(rc, run) || add_run(rc, run))
 		return -1;
 	for (size_t i = 0; i < run->ntasks; i++)
-		if (add_task(rc, &run->tasks[i]))
+		if (!is_hit(&run->tasks[i]) && add_task(rc, &run->tasks[i]))
 			return -1;
 	return trim(rc);
 }
@@ -327,6 +389,7 @@ history_record(struct history *h, const struct history_run *run, struct err *e)
 	else
 		db_rollback(h->db);
 	htab_release(&rc.names);
+	free(rc.hits);
 	return r;
 }
 

@@ -21,6 +21,11 @@ enum {
 	ENTRY_PUT,
 	ENTRY_DROP,
 	ENTRY_TOUCH,
+	ENTRY_ALL,
+	ENTRY_DROP_UNUSED,
+	UPKEEP_ADD,
+	UPKEEP_GET,
+	UPKEEP_SET,
 	ENTRY_STATEMENTS
 };
 
@@ -37,7 +42,18 @@ static const char entry_version_1[] = "CREATE TABLE entries("
 				      "  created_ns INTEGER NOT NULL,"
 				      "  accessed_ns INTEGER NOT NULL"
 				      ") WITHOUT ROWID;";
-static const char *const entry_migrations[] = {entry_version_1};
+/* A cache of before has no size yet: it is due for cleaning, which counts it. */
+static const char entry_version_2[] =
+	"CREATE TABLE upkeep("
+	"  id INTEGER PRIMARY KEY CHECK(id = 1),"
+	"  bytes INTEGER NOT NULL,"
+	"  swept_ns INTEGER NOT NULL,"
+	"  told_ns INTEGER NOT NULL"
+	");"
+	"INSERT INTO upkeep(id, bytes, swept_ns, told_ns) VALUES(1, 0,"
+	" CASE WHEN EXISTS(SELECT 1 FROM entries) THEN 0"
+	" ELSE strftime('%s', 'now') * 1000000000 END, 0);";
+static const char *const entry_migrations[] = {entry_version_1, entry_version_2};
 
 static const char *const entry_statements[ENTRY_STATEMENTS] = {
 	[ENTRY_GET] = "SELECT task, making, tree, bytes, output, duration_ns, cpu_us, peak_rss_kb,"
@@ -51,6 +67,12 @@ static const char *const entry_statements[ENTRY_STATEMENTS] = {
 		" created_ns = ?10, accessed_ns = ?10 WHERE making <= ?3",
 	[ENTRY_DROP] = "DELETE FROM entries WHERE key = ?1",
 	[ENTRY_TOUCH] = "UPDATE entries SET accessed_ns = ?2 WHERE key = ?1",
+	[ENTRY_ALL] = "SELECT key, tree, output, accessed_ns FROM entries"
+		      " ORDER BY accessed_ns DESC, key",
+	[ENTRY_DROP_UNUSED] = "DELETE FROM entries WHERE key = ?1 AND accessed_ns = ?2",
+	[UPKEEP_ADD] = "UPDATE upkeep SET bytes = bytes + ?1",
+	[UPKEEP_GET] = "SELECT bytes, swept_ns, told_ns FROM upkeep",
+	[UPKEEP_SET] = "REPLACE INTO upkeep(id, bytes, swept_ns, told_ns) VALUES(1, ?1, ?2, ?3)",
 };
 
 static const struct db_schema entry_schema = {
@@ -262,6 +284,96 @@ index_drop(struct index *ix, const struct digest *key, struct err *e)
 		return -1;
 	db_bind_blob(ix->entries, 1, key->b, DIGEST_SIZE);
 	return db_run(ix->entries, e);
+}
+
+static bool
+read_row(struct db *db, struct index_row *ret)
+{
+	bool has_key;
+
+	if (!get_digest(db, 0, &has_key, &ret->key) || !has_key ||
+		!get_digest(db, 1, &ret->has_tree, &ret->tree) ||
+		!get_digest(db, 2, &ret->has_output, &ret->output))
+		return false;
+	ret->accessed_ns = db_get_int(db, 3);
+	return true;
+}
+
+int
+index_rows(struct index *ix, struct index_row **ret, size_t *ret_n, struct err *e)
+{
+	struct index_row *rows = NULL;
+	size_t n = 0, cap = 0;
+	int r;
+
+	/* What this run has used is used now. */
+	if ((ix->nused && write_used(ix, e)) || db_use(ix->entries, ENTRY_ALL, e))
+		return -1;
+	ix->nused = 0;
+	while ((r = db_step(ix->entries, e)) > 0) {
+		GROW(rows, n + 1, cap);
+		rows[n] = (struct index_row){0};
+		n += read_row(ix->entries, &rows[n]);
+	}
+	db_reset(ix->entries);
+	if (r < 0) {
+		free(rows);
+		return -1;
+	}
+	*ret = rows;
+	*ret_n = n;
+	return 0;
+}
+
+int
+index_drop_unused(struct index *ix, const struct index_row *row, struct err *e)
+{
+	struct db *db = ix->entries;
+
+	if (db_use(db, ENTRY_DROP_UNUSED, e))
+		return -1;
+	db_bind_blob(db, 1, row->key.b, DIGEST_SIZE);
+	db_bind_int(db, 2, row->accessed_ns);
+	if (db_run(db, e))
+		return -1;
+	return db_changes(db) > 0;
+}
+
+int
+index_upkeep(struct index *ix, uint64_t written, struct upkeep *ret, struct err *e)
+{
+	struct db *db = ix->entries;
+	int r;
+
+	if (written) {
+		if (db_use(db, UPKEEP_ADD, e))
+			return -1;
+		db_bind_int(db, 1, (int64_t)written);
+		if (db_run(db, e))
+			return -1;
+	}
+	if (db_use(db, UPKEEP_GET, e))
+		return -1;
+	r = db_step(db, e);
+	*ret = (struct upkeep){0};
+	if (r > 0)
+		*ret = (struct upkeep){
+			(uint64_t)db_get_int(db, 0), db_get_int(db, 1), db_get_int(db, 2)};
+	db_reset(db);
+	return r < 0 ? -1 : 0;
+}
+
+int
+index_set_upkeep(struct index *ix, const struct upkeep *u, struct err *e)
+{
+	struct db *db = ix->entries;
+
+	if (db_use(db, UPKEEP_SET, e))
+		return -1;
+	db_bind_int(db, 1, (int64_t)u->bytes);
+	db_bind_int(db, 2, u->swept_ns);
+	db_bind_int(db, 3, u->told_ns);
+	return db_run(db, e);
 }
 
 int

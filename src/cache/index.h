@@ -49,6 +49,27 @@ int index_get(struct index *ix, const struct digest *key, struct entry *ret, str
 int index_put(struct index *ix, const struct entry *en, struct err *e);
 int index_drop(struct index *ix, const struct digest *key, struct err *e);
 
+/* What cleaning up needs of a row (cache/gc.h). */
+struct index_row {
+	struct digest key, tree, output;
+	bool has_tree, has_output;
+	int64_t accessed_ns; /* exactly as it stands there */
+};
+/* All rows, the last used first; *ret is the caller's. */
+int index_rows(struct index *ix, struct index_row **ret, size_t *ret_n, struct err *e);
+/* Drops the row unless it has been written or used since index_rows: 1 dropped, 0 not. */
+int index_drop_unused(struct index *ix, const struct index_row *row, struct err *e);
+
+/* The state of the upkeep, shared by all who share the cache. */
+struct upkeep {
+	uint64_t bytes; /* on the disk: as of the last cleaning, and what runs have written since */
+	int64_t swept_ns; /* the last cleaning; 0: never */
+	int64_t told_ns;  /* that it has grown large */
+};
+/* Adds what this run has written, and returns what stands there then. */
+int index_upkeep(struct index *ix, uint64_t written, struct upkeep *ret, struct err *e);
+int index_set_upkeep(struct index *ix, const struct upkeep *u, struct err *e);
+
 /* Stamps: the outputs of `task` in this workspace are those of `key`, and looked like this: `o` as
  * outputs_scan or tree_restore gave it (with what it watches), after the last move. */
 int index_stamp(struct index *ix, const char *task, const struct digest *key,

@@ -15,7 +15,7 @@ const char *const key_fingerprint_files[] = {"pnpm-lock.yaml", "package-lock.jso
 	"npm-shrinkwrap.json", "yarn.lock", "bun.lock", "bun.lockb", "pnpm-workspace.yaml",
 	".yarnrc.yml", ".npmrc", "bunfig.toml", NULL};
 
-/* A value on a line of its own: newline, backslash (and NUL, which no C string holds) never plain. */
+/* A value on a line of its own: newline and backslash never plain. */
 static void
 add_value(struct strbuf *out, const char *s)
 {
@@ -28,6 +28,23 @@ add_value(struct strbuf *out, const char *s)
 			return;
 		strbuf_adds(out, *s == '\n' ? "\\n" : "\\\\");
 		s++;
+	}
+}
+
+/* The same of bytes with NULs among them. */
+static void
+add_bytes(struct strbuf *out, const char *p, size_t n)
+{
+	const char *end = p + n;
+
+	/* one NUL follows, and so each piece is a string */
+	for (;;) {
+		add_value(out, p);
+		p += strlen(p);
+		if (p >= end)
+			return;
+		strbuf_adds(out, "\\0");
+		p++;
 	}
 }
 
@@ -53,7 +70,9 @@ add_digest(struct strbuf *out, const char *label, const struct digest *d)
 static void
 add_count(struct strbuf *out, const char *label, size_t n)
 {
-	strbuf_addf(out, "%s%zu\n", label, n);
+	strbuf_adds(out, label);
+	strbuf_addu(out, n);
+	strbuf_addch(out, '\n');
 }
 
 static int
@@ -85,11 +104,27 @@ add_upstream(struct strbuf *out, const struct digest *upstream, size_t n)
 }
 
 static void
+add_runtime(struct strbuf *out, const char *label, const struct key_runtime *v, size_t n)
+{
+	add_count(out, label, n);
+	for (size_t i = 0; i < n; i++) {
+		add_value(out, v[i].command);
+		strbuf_addch(out, '\0');
+		add_bytes(out, v[i].out, v[i].nout);
+		if (v[i].nerr) {
+			strbuf_addch(out, '\0');
+			add_bytes(out, v[i].err, v[i].nerr);
+		}
+		strbuf_addch(out, '\n');
+	}
+}
+
+static void
 add_parts(struct strbuf *out, const struct key_parts *p)
 {
 	struct digest config;
 
-	strbuf_addf(out, "vx-key %d\n", KEY_VERSION);
+	add_count(out, "vx-key ", KEY_VERSION);
 	add_field(out, "task:", p->task);
 	add_field(out, "platform:", p->platform);
 	add_digest(out, "workspace:", p->workspace);
@@ -108,12 +143,14 @@ add_parts(struct strbuf *out, const struct key_parts *p)
 		}
 		strbuf_addch(out, '\n');
 	}
+	add_runtime(out, "runtime-values:", p->runtime, p->nruntime);
+	add_runtime(out, "ws-runtime-values:", p->ws_runtime, p->nws_runtime);
 	add_upstream(out, p->upstream, p->nupstream);
 	add_count(out, "inputs:", p->ninputs);
 	for (size_t i = 0; i < p->ninputs; i++) {
 		add_value(out, p->inputs[i].path);
 		strbuf_addch(out, '\0');
-		add_value(out, p->inputs[i].identity);
+		strbuf_adds(out, p->inputs[i].identity);
 		strbuf_addch(out, '\n');
 	}
 }
@@ -125,6 +162,7 @@ key_compute(const struct key_parts *parts, struct digest *ret, struct strbuf *re
 	struct strbuf *text = ret_text ? ret_text : &own;
 	size_t start = text->len;
 
+	strbuf_grow(text, 1024 + 128 * parts->ninputs);
 	add_parts(text, parts);
 	digest_bytes(text->buf + start, text->len - start, ret);
 }
@@ -208,20 +246,21 @@ add_behind_link(int rootfd, const char *name, struct strbuf *out, struct err *e)
 }
 
 int
-key_workspace(struct filehash *fh, int rootfd, struct digest *ret, struct err *e)
+key_workspace(struct filehash *fh, int rootfd, const char *const *files, size_t n,
+	struct digest *ret, struct err *e)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 
 	strbuf_addf(&text, "vx-workspace %d\n", KEY_VERSION);
-	for (size_t i = 0; key_fingerprint_files[i]; i++) {
-		const char *name = key_fingerprint_files[i];
+	for (size_t i = 0; i < n; i++) {
+		const char *name = files[i];
 		struct file_id id;
 
 		if (filehash_get(fh, rootfd, name, &id, e))
 			return -1;
 		if (id.kind == FILE_ABSENT)
 			continue;
-		strbuf_adds(&text, name);
+		add_value(&text, name);
 		strbuf_addch(&text, '\0');
 		file_id_text(&id, &text);
 		strbuf_addch(&text, '\n');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/store.h"
+#include "cache/blob.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
-#include "util/content.h"
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/fs.h"
@@ -14,25 +14,35 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+/* A packed blob is told by its name: the content's digest with this behind it. */
+#define PACKED ".zst"
+
 enum {
-	SMALL = 256
-		<< 10, /* read whole, so that content that is here already is not written again */
+	/* read whole, so that content that is here already is not written again */
+	SMALL = BLOB_PACKED_OVER,
 	NAME_LEN = DIGEST_HEX - 1 - 2,
+	NAME_SIZE = NAME_LEN + sizeof(PACKED),
 	BLOB_MODE = 0444,
 	TMP_AGE_S = 3600, /* a temporary this old has no writer any more */
+	USED_AGE_S = STORE_GRACE_S / 2,
 };
 
 struct store {
 	int blobs;
-	int tmp;         /* "tmp" beside it, -1 until the first use */
-	int cachefd;     /* borrowed */
-	int shard[256];  /* blobs/ab, opened at first use; -1 */
+	int tmp;        /* "tmp" beside it, -1 until the first use */
+	int cachefd;    /* borrowed */
+	int shard[256]; /* blobs/ab, opened at first use; -1 */
+	/* How many of them, and how many there may be, so that tasks get their descriptors. */
+	unsigned nopen, max_open;
+	unsigned next_closed;
 	bool no_tmpfile; /* this file system has no O_TMPFILE, or there is no /proc to link from */
-	char *buf;       /* CONTENT_PIECE bytes */
+	struct blob_io *io;
+	uint64_t written; /* what new blobs take up on the disk */
 };
 
 static int
@@ -68,6 +78,7 @@ sweep_tmp(int cachefd)
 int
 store_open(int cachefd, struct store **ret, struct err *e)
 {
+	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
 	struct store *s;
 	int blobs = open_dir(cachefd, "blobs");
 
@@ -80,7 +91,10 @@ store_open(int cachefd, struct store **ret, struct err *e)
 	s->cachefd = cachefd;
 	for (size_t i = 0; i < array_len(s->shard); i++)
 		s->shard[i] = -1;
-	s->buf = xmalloc(CONTENT_PIECE);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	s->max_open = limit.rlim_cur / 4 < array_len(s->shard) ? (unsigned)(limit.rlim_cur / 4)
+							       : array_len(s->shard);
+	s->io = blob_io_new();
 	*ret = s;
 	return 0;
 }
@@ -94,13 +108,23 @@ store_close(struct store *s)
 		fd_close(&s->shard[i]);
 	fd_close(&s->tmp);
 	fd_close(&s->blobs);
-	free(s->buf);
+	blob_io_free(s->io);
 	free(s);
 }
 
-/* The directory of a digest and its name there. With `make`, the directory is made. errno on -1. */
+static void
+close_one(struct store *s)
+{
+	while (s->shard[s->next_closed % array_len(s->shard)] < 0)
+		s->next_closed++;
+	fd_close(&s->shard[s->next_closed++ % array_len(s->shard)]);
+	s->nopen--;
+}
+
+/* The directory of a digest, good until the next call, and its name there, which is that of a plain blob. With `make`, the
+ * directory is made. errno on -1. */
 static int
-shard_of(struct store *s, const struct digest *d, bool make, char ret_name[DIGEST_HEX])
+shard_of(struct store *s, const struct digest *d, bool make, char ret_name[NAME_SIZE])
 {
 	char hex[DIGEST_HEX], dir[3];
 	int *fd = &s->shard[d->b[0]];
@@ -109,26 +133,68 @@ shard_of(struct store *s, const struct digest *d, bool make, char ret_name[DIGES
 	memcpy(dir, hex, 2);
 	dir[2] = '\0';
 	memcpy(ret_name, hex + 2, NAME_LEN + 1);
-	if (*fd < 0)
-		*fd = make ? open_dir(s->blobs, dir)
-			   : openat(s->blobs, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd >= 0)
+		return *fd;
+	if (s->nopen && s->nopen >= s->max_open)
+		close_one(s);
+	*fd = make ? open_dir(s->blobs, dir)
+		   : openat(s->blobs, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	s->nopen += *fd >= 0;
 	return *fd;
+}
+
+static void
+name_packed(char name[NAME_SIZE])
+{
+	memcpy(name + NAME_LEN, PACKED, sizeof(PACKED));
+}
+
+/* The directory of a blob that is here, plain or packed, or -1. */
+static int
+find_blob(struct store *s, const struct digest *d, char ret_name[NAME_SIZE], struct stat *ret)
+{
+	int dir = shard_of(s, d, false, ret_name);
+
+	if (dir < 0)
+		return -1;
+	if (fstatat(dir, ret_name, ret, AT_SYMLINK_NOFOLLOW)) {
+		name_packed(ret_name);
+		if (fstatat(dir, ret_name, ret, AT_SYMLINK_NOFOLLOW))
+			return -1;
+	}
+	return S_ISREG(ret->st_mode) ? dir : -1;
 }
 
 bool
 store_has(struct store *s, const struct digest *d)
 {
-	char name[DIGEST_HEX];
-	int dir = shard_of(s, d, false, name);
+	char name[NAME_SIZE];
 	struct stat st;
 
-	return dir >= 0 && !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
+	return find_blob(s, d, name, &st) >= 0;
+}
+
+/* As store_has, for a save: its row comes later, so whoever cleans up meanwhile must see that the
+ * blob is in use. */
+static bool
+has_for_save(struct store *s, const struct digest *d)
+{
+	char name[NAME_SIZE];
+	struct stat st;
+	int dir = find_blob(s, d, name, &st);
+
+	if (dir < 0)
+		return false;
+	if (st.st_mtim.tv_sec < time(NULL) - USED_AGE_S)
+		utimensat(dir, name, NULL, AT_SYMLINK_NOFOLLOW);
+	return true;
 }
 
 /* A blob being written: without a name where the file system can do that. */
 struct temp {
 	int fd;
 	char name[32]; /* in s->tmp; "": none */
+	bool packed;
 };
 
 static int
@@ -182,10 +248,15 @@ link_unnamed(int fd, int dir, const char *name)
 static int
 temp_keep(struct store *s, struct temp *t, const struct digest *d)
 {
-	char name[DIGEST_HEX];
+	char name[NAME_SIZE];
 	int dir = shard_of(s, d, true, name);
 	int r = dir < 0 ? -1 : 0;
+	struct stat st;
 
+	if (t->packed)
+		name_packed(name);
+	if (!r && !fstat(t->fd, &st))
+		s->written += (uint64_t)st.st_blocks * 512;
 	if (!r && t->name[0]) {
 		r = renameat(s->tmp, t->name, dir, name);
 		if (!r)
@@ -203,47 +274,6 @@ temp_keep(struct store *s, struct temp *t, const struct digest *d)
 	return r;
 }
 
-/* Whole pieces of zeros become holes: a sparse file does not grow in the store or on its way out. */
-static bool
-is_zero(const char *p, size_t n)
-{
-	return n && !p[0] && !memcmp(p, p + 1, n - 1);
-}
-
-/* From `from` at its position to the empty `to`, with the digest of what was written. errno on -1;
- * *ret_reading says which side failed. */
-static int
-copy_digest(struct store *s, int from, int to, struct digest *ret, uint64_t *ret_size,
-	bool *ret_reading)
-{
-	struct digest_state state;
-	struct content c;
-	uint64_t size = 0;
-	bool hole = false;
-	ssize_t n;
-
-	digest_init(&state);
-	content_init(&c, from);
-	*ret_reading = true;
-	while ((n = content_next(&c, s->buf, &hole)) > 0) {
-		*ret_reading = false;
-		digest_update(&state, s->buf, (size_t)n);
-		size += (uint64_t)n;
-		hole = hole || (n == CONTENT_PIECE && is_zero(s->buf, CONTENT_PIECE));
-		if (hole ? lseek(to, n, SEEK_CUR) < 0 : fd_write_all(to, s->buf, (size_t)n) < 0)
-			return -1;
-		*ret_reading = true;
-	}
-	if (n < 0)
-		return -1;
-	*ret_reading = false;
-	if (ftruncate(to, (off_t)size)) /* it may end with a hole */
-		return -1;
-	digest_final(&state, ret);
-	*ret_size = size;
-	return 0;
-}
-
 static int
 write_failed(struct err *e)
 {
@@ -253,18 +283,19 @@ write_failed(struct err *e)
 int
 store_put_bytes(struct store *s, const void *p, size_t n, struct digest *ret, struct err *e)
 {
-	struct temp t = {-1, ""};
+	struct temp t = {-1, "", false};
 	struct digest d;
 	int r;
 
 	digest_bytes(p, n, &d);
 	*ret = d;
-	if (store_has(s, &d))
+	if (has_for_save(s, &d))
 		return 0;
+	t.packed = blob_pays(s->io, p, n);
 	do {
 		if (temp_open(s, &t))
 			return write_failed(e);
-		if (fd_write_all(t.fd, p, n)) {
+		if (t.packed ? blob_pack_bytes(s->io, p, n, t.fd) : fd_write_all(t.fd, p, n)) {
 			temp_drop(s, &t);
 			return write_failed(e);
 		}
@@ -299,12 +330,14 @@ put_small(struct store *s, int fd, struct digest *ret, uint64_t *ret_size, struc
 	return 1;
 }
 
-/* A clone is a snapshot: it is digested, not its source, which may still change. */
+/* A clone is a snapshot: it is digested, not its source, which may still change. Where there are no
+ * clones, a copy is packed if that saves room. */
 static int
-fill_temp(struct store *s, struct temp *t, int fd, struct digest *ret, uint64_t *ret_size,
-	struct err *e)
+fill_temp(struct store *s, struct temp *t, int fd, uint64_t size, struct digest *ret,
+	uint64_t *ret_size, struct err *e)
 {
 	bool reading = false;
+	int r;
 
 	if (!ioctl(t->fd, FICLONE, fd)) {
 		if (lseek(t->fd, 0, SEEK_SET) < 0 || digest_fd(t->fd, ret, ret_size))
@@ -313,7 +346,10 @@ fill_temp(struct store *s, struct temp *t, int fd, struct digest *ret, uint64_t 
 	}
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return err_set(e, ERR_IO, errno, "read");
-	if (copy_digest(s, fd, t->fd, ret, ret_size, &reading))
+	t->packed = blob_pays_fd(s->io, fd, size);
+	r = t->packed ? blob_pack(s->io, fd, t->fd, ret, ret_size, &reading)
+		      : blob_copy(s->io, fd, t->fd, UINT64_MAX, ret, ret_size, &reading);
+	if (r)
 		return reading ? err_set(e, ERR_IO, errno, "read") : write_failed(e);
 	return 0;
 }
@@ -327,13 +363,13 @@ put_large(struct store *s, int fd, struct digest *ret, uint64_t *ret_size, struc
 
 	if (lseek(fd, 0, SEEK_SET) < 0 || digest_fd(fd, &d, &size))
 		return err_set(e, ERR_IO, errno, "read");
-	if (!store_has(s, &d)) {
+	if (!has_for_save(s, &d)) {
 		do {
-			struct temp t = {-1, ""};
+			struct temp t = {-1, "", false};
 
 			if (temp_open(s, &t))
 				return write_failed(e);
-			if (fill_temp(s, &t, fd, &d, &size, e)) {
+			if (fill_temp(s, &t, fd, size, &d, &size, e)) {
 				temp_drop(s, &t);
 				return -1;
 			}
@@ -367,78 +403,174 @@ store_put_fd(struct store *s, int fd, struct digest *ret, uint64_t *ret_size, st
 	return 0;
 }
 
+/* A blob being read, by its name. */
+struct blob {
+	int dir;
+	char name[NAME_SIZE];
+	bool packed;
+	uint64_t size; /* of the file */
+};
+
 /* 0 after that: the same as never stored. */
 static int
-drop_damaged(int dir, const char *name)
+drop_damaged(const struct blob *b)
 {
-	log_debug("cache", "blob %s is damaged: dropped", name);
-	unlinkat(dir, name, 0);
+	log_debug("cache", "blob %s is damaged: dropped", b->name);
+	unlinkat(b->dir, b->name, 0);
 	return 0;
 }
 
 static int
-open_blob(struct store *s, const struct digest *d, int *ret_dir, char ret_name[DIGEST_HEX])
+open_blob(struct store *s, const struct digest *d, struct blob *ret)
 {
+	enum {
+		FLAGS = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+	};
 	cleanup_close int fd = -1;
 	struct stat st;
 
-	*ret_dir = shard_of(s, d, false, ret_name);
-	if (*ret_dir < 0)
+	ret->dir = shard_of(s, d, false, ret->name);
+	if (ret->dir < 0)
 		return -1;
-	fd = openat(*ret_dir, ret_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	fd = openat(ret->dir, ret->name, FLAGS);
+	ret->packed = fd < 0;
+	if (fd < 0) {
+		name_packed(ret->name);
+		fd = openat(ret->dir, ret->name, FLAGS);
+	}
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return -1;
+	ret->size = (uint64_t)st.st_size;
 	return take_fd(&fd);
 }
 
 int
-store_get_fd(struct store *s, const struct digest *d, int to, struct err *e)
+store_get_fd(struct store *s, const struct digest *d, uint64_t want, int to, struct err *e)
 {
-	char name[DIGEST_HEX];
+	struct blob b;
 	struct digest got;
 	uint64_t size;
-	int dir, rc;
-	cleanup_close int fd = open_blob(s, d, &dir, name);
+	cleanup_close int fd = open_blob(s, d, &b);
 	bool reading = false;
+	int rc;
 
 	if (fd < 0)
 		return 0;
-	if (!ioctl(to, FICLONE, fd)) {
+	if (!b.packed && b.size != want)
+		return drop_damaged(&b);
+	if (b.packed) {
+		rc = blob_unpack(s->io, fd, to, want, &got, &size, &reading);
+	} else if (!ioctl(to, FICLONE, fd)) {
 		reading = true;
 		rc = lseek(to, 0, SEEK_SET) < 0 ? -1 : digest_fd(to, &got, &size);
 	} else {
-		rc = copy_digest(s, fd, to, &got, &size, &reading);
+		rc = blob_copy(s->io, fd, to, want, &got, &size, &reading);
 	}
 	if (rc && reading && errno != ECANCELED)
-		return drop_damaged(dir, name);
+		return drop_damaged(&b);
 	if (rc)
 		return err_set(e, ERR_IO, errno, reading ? "read" : "write");
-	return digest_equal(&got, d) ? 1 : drop_damaged(dir, name);
+	return digest_equal(&got, d) && size == want ? 1 : drop_damaged(&b);
 }
 
 int
 store_get_bytes(
 	struct store *s, const struct digest *d, size_t max, struct strbuf *to, struct err *e)
 {
-	char name[DIGEST_HEX];
+	struct blob b;
 	struct digest got;
 	size_t start = to->len;
-	int dir;
-	cleanup_close int fd = open_blob(s, d, &dir, name);
+	cleanup_close int fd = open_blob(s, d, &b);
 
 	if (fd < 0)
 		return 0;
-	if (fd_read_all(fd, to, max)) {
+	if (b.packed ? blob_unpack_bytes(s->io, fd, max, to) : fd_read_all(fd, to, max)) {
 		int num = errno;
 
 		strbuf_truncate(to, start);
-		if (num == EFBIG)
-			return err_set(e, ERR_IO, num, "cache: blob %s", name);
-		return drop_damaged(dir, name);
+		return num == ECANCELED ? err_set(e, ERR_IO, num, "read") : drop_damaged(&b);
 	}
 	digest_bytes(to->buf + start, to->len - start, &got);
 	if (digest_equal(&got, d))
 		return 1;
 	strbuf_truncate(to, start);
-	return drop_damaged(dir, name);
+	return drop_damaged(&b);
+}
+
+uint64_t
+store_written(const struct store *s)
+{
+	return s->written;
+}
+
+/* False: the name is none of ours. `shard` is the first byte. */
+static bool
+parse_name(unsigned shard, const char *name, struct store_blob *ret)
+{
+	char hex[DIGEST_HEX];
+	size_t n = strlen(name);
+
+	ret->packed = n == NAME_LEN + sizeof(PACKED) - 1 && !strcmp(name + NAME_LEN, PACKED);
+	if (n != NAME_LEN && !ret->packed)
+		return false;
+	snprintf(hex, sizeof(hex), "%02x", shard & 0xff);
+	memcpy(hex + 2, name, NAME_LEN);
+	hex[DIGEST_HEX - 1] = '\0';
+	return digest_parse(hex, &ret->digest);
+}
+
+static int
+each_in_shard(struct store *s, unsigned shard, int (*each)(void *ctx, const struct store_blob *b),
+	void *ctx, struct err *e)
+{
+	struct digest first = {{(unsigned char)shard}};
+	char name[NAME_SIZE];
+	int dir = shard_of(s, &first, false, name);
+	cleanup_close int fd = -1;
+	cleanup_dir DIR *d = NULL;
+	const struct dirent *en;
+
+	if (dir < 0)
+		return errno == ENOENT ? 0 : err_set(e, ERR_IO, errno, "read the cache");
+	fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d)
+		return err_set(e, ERR_IO, errno, "read the cache");
+	take_fd(&fd);
+	while (errno = 0, (en = readdir(d))) {
+		struct store_blob b;
+		struct stat st;
+
+		if (!parse_name(shard, en->d_name, &b) ||
+			fstatat(dir, en->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		b.disk = (uint64_t)st.st_blocks * 512;
+		b.used_s = st.st_mtim.tv_sec;
+		if (each(ctx, &b))
+			return -1;
+	}
+	return errno ? err_set(e, ERR_IO, errno, "read the cache") : 0;
+}
+
+int
+store_each(struct store *s, int (*each)(void *ctx, const struct store_blob *b), void *ctx,
+	struct err *e)
+{
+	for (unsigned i = 0; i < array_len(s->shard); i++)
+		if (each_in_shard(s, i, each, ctx, e))
+			return -1;
+	return 0;
+}
+
+bool
+store_remove(struct store *s, const struct store_blob *b)
+{
+	char name[NAME_SIZE];
+	int dir = shard_of(s, &b->digest, false, name);
+	struct stat st;
+
+	if (b->packed)
+		name_packed(name);
+	return dir >= 0 && !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_mtim.tv_sec == b->used_s && !unlinkat(dir, name, 0);
 }

@@ -2,12 +2,22 @@
 /*
  * Content by digest: DIR/blobs/ab/cdef… one file per content, shared between entries. Written to a
  * temporary beside it and linked into place; EEXIST is success. No fsync: a torn blob is found by
- * its digest when it is read, and is then a miss.
+ * its digest when it is read, and is then a miss. Content over 64 KiB that could not be cloned is
+ * packed where that pays, and then has ".zst" behind its name (cache/blob.h); the digest is that of
+ * the content all the same.
+ *
+ * What nothing refers to is removed by cache/gc.c, perhaps that of another process. A blob that was
+ * written, or found there by a save, within the last STORE_GRACE_S is left alone: its row may be yet
+ * to come.
  */
 #ifndef CACHE_STORE_H
 #define CACHE_STORE_H
 
 #include "util/digest.h"
+
+enum {
+	STORE_GRACE_S = 3600
+};
 
 struct err;
 struct store;
@@ -21,13 +31,29 @@ void store_close(struct store *s);
 int store_put_fd(struct store *s, int fd, struct digest *ret, uint64_t *ret_size, struct err *e);
 int store_put_bytes(struct store *s, const void *p, size_t n, struct digest *ret, struct err *e);
 bool store_has(struct store *s, const struct digest *d);
+/* What the blobs that were new take up on the disk. */
+uint64_t store_written(const struct store *s);
 
-/* 1: `to` (empty) has the content, checked against its digest while copying (reflink where possible:
- * then read back and checked). 0: not here, or damaged: dropped; `to` may hold some of it. -1: cannot
- * write. */
-int store_get_fd(struct store *s, const struct digest *d, int to, struct err *e);
-/* As store_get_fd, appended. More than `max` bytes is an error. */
+/* 1: `to` (empty) has the content of `size` bytes, checked against its digest while copying (reflink
+ * where possible: then read back and checked). 0: not here, or damaged or of another size: dropped;
+ * `to` may hold some of it. -1: cannot write. */
+int store_get_fd(struct store *s, const struct digest *d, uint64_t size, int to, struct err *e);
+/* As store_get_fd, appended. More than `max` bytes is damage. */
 int store_get_bytes(
 	struct store *s, const struct digest *d, size_t max, struct strbuf *to, struct err *e);
+
+struct store_blob {
+	struct digest digest;
+	bool packed;
+	uint64_t disk;  /* bytes on the disk */
+	int64_t used_s; /* written, or last found by a save */
+};
+
+/* Calls for every blob, by the first byte of its digest; -1 of `each` ends it with -1. What has no
+ * name of a blob is passed over. */
+int store_each(struct store *s, int (*each)(void *ctx, const struct store_blob *b), void *ctx,
+	struct err *e);
+/* Whether it was removed: not when it is gone, or has been used since store_each. */
+bool store_remove(struct store *s, const struct store_blob *b);
 
 #endif

@@ -179,7 +179,7 @@ stage_file(struct restore *r, struct want *w, int dir, const char *name)
 
 	if (fd < 0)
 		return restore_fail(r, w->out.path, errno, "");
-	rc = store_get_fd(r->s, &w->digest, fd, r->e);
+	rc = store_get_fd(r->s, &w->digest, w->out.size, fd, r->e);
 	if (rc < 0)
 		return err_wrap(r->e, "restore %s", w->out.path);
 	if (!rc || (outputs_is_manifest(r->set, w->out.path) && outputs_why_not_manifest(fd)))
@@ -187,7 +187,7 @@ stage_file(struct restore *r, struct want *w, int dir, const char *name)
 	if (fchmod(fd, restore_staged_mode(r, w)) || fstat(fd, &st))
 		return restore_fail(r, w->out.path, errno, "");
 	w->ino = st.st_ino;
-	return (uint64_t)st.st_size == w->out.size;
+	return 1;
 }
 
 /* 1, -1. */

@@ -12,6 +12,7 @@
 
 enum opt_id {
 	O_ALL,
+	O_CACHE,
 	O_CACHE_DIR,
 	O_CONCURRENCY,
 	O_CONTINUE,
@@ -37,15 +38,16 @@ static const struct opt run_opts[] = {
 		"after a failure (default: deps-ok; bare: always)", O_CONTINUE},
 	{"sandbox", OPT_OPTIONAL, "off", "every task in a sandbox, or none", O_SANDBOX},
 	{"timeout", OPT_VALUE, "MS", "for tasks without exec.timeout", O_TIMEOUT},
+	{"cache", OPT_VALUE, "local:[r][w]", "read the cache, write it, both (default) or neither",
+		O_CACHE},
 	{"force", OPT_FLAG, NULL, "run all, and save the results", O_FORCE},
 	{"no-cache", OPT_FLAG, NULL, "neither read nor write the cache", O_NO_CACHE},
 	{"cache-dir", OPT_VALUE, "PATH", "where the cache lives (default: .vx/cache)", O_CACHE_DIR},
-	{"dry", OPT_OPTIONAL, "text", "print the plan and the predicted hits, run nothing", O_DRY},
+	{"dry", OPT_OPTIONAL, "text", "print the plan and the predicted hits, run no task", O_DRY},
 	{"output-logs", OPT_VALUE, "full|errors-only|hash-only|none",
 		"what of the tasks is printed", O_OUTPUT_LOGS},
 	{"help", OPT_FLAG, NULL, "print this page", O_HELP},
 	{"affected", OPT_LATER, NULL, NULL, O_LATER},
-	{"cache", OPT_LATER, NULL, NULL, O_LATER},
 	{"download", OPT_LATER, NULL, NULL, O_LATER},
 	{"exclude-dependencies", OPT_LATER, NULL, NULL, O_LATER},
 	{"frozen", OPT_LATER, NULL, NULL, O_LATER},
@@ -78,8 +80,50 @@ one_of(const char *flag, const char *value, const char *const *words, size_t n, 
 	return err_set(e, ERR_USAGE, 0, "--%s=%s: write %s", flag, shown.buf, list.buf);
 }
 
+/* What was asked of the cache, in the order of their precedence (spec/cli.md §1). */
+struct cache_flags {
+	bool no_read, no_write; /* --cache */
+	bool no_cache, force;
+};
+
 static int
-set_option(struct run_options *o, int id, const char *value, struct err *e)
+set_layer(struct cache_flags *c, const char *layer, size_t n, struct err *e)
+{
+	const char *flags = memchr(layer, ':', n);
+	size_t nflags = flags ? n - (size_t)(++flags - layer) : 0;
+
+	if (!flags || strspn(flags, "rw") < nflags || nflags > 2 ||
+		(nflags == 2 && flags[0] == flags[1]) ||
+		(strncmp(layer, "local:", 6) && strncmp(layer, "remote:", 7)))
+		return err_set(e, ERR_USAGE, 0,
+			"--cache: write local:rw, local:r (only read), local:w (only write) or "
+			"local: (neither)");
+	if (*layer == 'r' && nflags)
+		return err_set(
+			e, ERR_USAGE, 0, "--cache=remote:…: a remote cache is not in this vx yet");
+	if (*layer == 'l') {
+		c->no_read = !memchr(flags, 'r', nflags);
+		c->no_write = !memchr(flags, 'w', nflags);
+	}
+	return 0;
+}
+
+static int
+set_layers(struct cache_flags *c, const char *value, struct err *e)
+{
+	for (;; value++) {
+		size_t n = strcspn(value, ",");
+
+		if (set_layer(c, value, n, e))
+			return -1;
+		value += n;
+		if (!*value)
+			return 0;
+	}
+}
+
+static int
+set_option(struct run_options *o, struct cache_flags *c, int id, const char *value, struct err *e)
 {
 	static const char *const continues[] = {"deps-ok", "never", "always"};
 	static const char *const logs[] = {"full", "errors-only", "hash-only", "none"};
@@ -91,6 +135,8 @@ set_option(struct run_options *o, int id, const char *value, struct err *e)
 	case O_ALL:
 		o->all = true;
 		return 0;
+	case O_CACHE:
+		return set_layers(c, value, e);
 	case O_CACHE_DIR:
 		o->cache_dir = value;
 		return 0;
@@ -110,10 +156,10 @@ set_option(struct run_options *o, int id, const char *value, struct err *e)
 		strvec_push(&o->filters, value);
 		return 0;
 	case O_FORCE:
-		o->force = true;
+		c->force = true;
 		return 0;
 	case O_NO_CACHE:
-		o->no_cache = true;
+		c->no_cache = true;
 		return 0;
 	case O_OUTPUT_LOGS:
 		i = one_of("output-logs", value, logs, array_len(logs), e);
@@ -137,6 +183,7 @@ set_option(struct run_options *o, int id, const char *value, struct err *e)
 static int
 parse(struct run_options *o, int argc, char *const *argv, struct err *e)
 {
+	struct cache_flags c = {0};
 	struct opt_parser p;
 	const char *value;
 	bool help = false;
@@ -146,7 +193,7 @@ parse(struct run_options *o, int argc, char *const *argv, struct err *e)
 	while ((r = opt_next(&p, &id, &value, e)) == 1) {
 		if (id == O_HELP)
 			help = true;
-		else if (set_option(o, id, value, e))
+		else if (set_option(o, &c, id, value, e))
 			break;
 	}
 	o->words = p.words;
@@ -158,8 +205,10 @@ parse(struct run_options *o, int argc, char *const *argv, struct err *e)
 		return 1;
 	if (!o->words.n)
 		return err_set(e, ERR_USAGE, 0, "which task? vx run build, vx run app#test");
-	if (o->force && o->no_cache)
+	if (c.force && c.no_cache)
 		return err_set(e, ERR_USAGE, 0, "--force and --no-cache contradict each other");
+	o->no_read = c.no_read || c.no_cache || c.force;
+	o->no_write = (c.no_write || c.no_cache) && !c.force;
 	if (o->sandbox == SANDBOX_OFF && run_env_is_true("CI") &&
 		!run_env_is_true("VX_SANDBOX_OFF"))
 		return err_set(e, ERR_USAGE, 0,

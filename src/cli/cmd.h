@@ -15,6 +15,7 @@ struct cmd {
 	int (*run)(int argc, char *const *argv, struct err *e);
 };
 
+int cmd_cache(int argc, char *const *argv, struct err *e);
 int cmd_run(int argc, char *const *argv, struct err *e);
 int cmd_version(int argc, char *const *argv, struct err *e);
 extern const struct cmd cmd_table[]; /* ended by a NULL name; in main.c */

@@ -19,10 +19,10 @@ static int cmd_help(int argc, char *const *argv, struct err *e);
 
 const struct cmd cmd_table[] = {
 	{"run", "run tasks and what they depend on", NULL, cmd_run},
+	{"cache", "remove stored results: vx cache prune", NULL, cmd_cache},
 	{"help", "print this page, or that of a command", NULL, cmd_help},
 	{"version", "print the version", NULL, cmd_version},
 	{"audit", NULL, NOT_YET, NULL},
-	{"cache", NULL, NOT_YET, NULL},
 	{"completions", NULL, NOT_YET, NULL},
 	{"info", NULL, NOT_YET, NULL},
 	{"init", NULL, NOT_YET, NULL},
@@ -91,7 +91,7 @@ cmd_help(int argc, char *const *argv, struct err *e)
 			continue;
 		if (c->missing)
 			return missing_command(c, e);
-		if (c->run == cmd_run)
+		if (c->run == cmd_run || c->run == cmd_cache)
 			return c->run(1, ask, e);
 		print_usage(); /* of those that take no words it says all there is */
 		return 0;

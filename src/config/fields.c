@@ -116,9 +116,6 @@ int
 fields_check(const struct json_at *at, const json_t *value, const struct field *table, size_t n,
 	const char *shape, struct err *e)
 {
-	/* jansson's iterators take what they only read as changeable */
-	json_t *object = (json_t *)(uintptr_t)value;
-
 	if (!json_is_object(value)) {
 		cleanup_strbuf struct strbuf allowed = STRBUF_INIT;
 
@@ -128,8 +125,8 @@ fields_check(const struct json_at *at, const json_t *value, const struct field *
 		return json_error(at, e, "is %s: write an object with the fields %s",
 			json_kind(value), allowed.buf);
 	}
-	for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it)) {
-		struct json_at here = {at->doc, at, json_object_iter_key(it), 0};
+	for (size_t i = 0; i < value->n; i++) {
+		struct json_at here = {at->doc, at, value->items[i].key, 0};
 
 		if (check_field(&here, table, n, e) < 0)
 			return -1;

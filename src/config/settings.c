@@ -7,6 +7,7 @@
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/glob.h"
+#include "util/num.h"
 #include "util/path.h"
 #include "util/strbuf.h"
 #include <errno.h>
@@ -19,11 +20,11 @@ static const struct field workspace_fields[] = {
 	{"$schema", FIELD_HERE, NULL},
 	{"affectedBase", FIELD_HERE, NULL},
 	{"cacheDir", FIELD_HERE, NULL},
+	{"cacheRetention", FIELD_HERE, NULL},
 	{"concurrency", FIELD_HERE, NULL},
 	{"projects", FIELD_HERE, NULL},
 	{"rules", FIELD_HERE, NULL},
 	{"timeout", FIELD_HERE, NULL},
-	{"cacheRetention", FIELD_LATER, NULL},
 	{"cacheScope", FIELD_NOT, NULL},
 	{"plugins", FIELD_NOT, NULL},
 	{"globalDependencies", FIELD_FOREIGN,
@@ -39,6 +40,11 @@ static const struct field workspace_fields[] = {
 static const struct field rules_fields[] = {
 	{"exclusiveOutputs", FIELD_HERE, NULL},
 	{"upfrontKeys", FIELD_HERE, NULL},
+};
+
+static const struct field retention_fields[] = {
+	{"maxSize", FIELD_HERE, NULL},
+	{"olderThan", FIELD_HERE, NULL},
 };
 
 static const char *const manifests[] = {"package.json", "vx.config.json", "vx.config.ts",
@@ -179,6 +185,38 @@ parse_affected_base(const struct json_at *at, const json_t *value, struct arena 
 	return 0;
 }
 
+static int
+parse_bound(const struct json_at *above, const json_t *object, const char *key,
+	int (*parse)(const char *s, uint64_t *ret, struct err *e), uint64_t *ret, struct err *e)
+{
+	const struct json_at at = {above->doc, above, key, 0};
+	const json_t *v = json_object_get(object, key);
+	const char *s = json_c_string(v);
+	struct err why = ERR_INIT;
+
+	if (!v || (s && !parse(s, ret, &why)))
+		return 0;
+	if (!json_is_string(v))
+		return json_error(&at, e, "is %s: write a string like \"%s\"", json_kind(v),
+			parse == num_parse_size ? "10G" : "30d");
+	return json_error(&at, e, "%s", s ? why.text : "holds a NUL (\\u0000): leave it out");
+}
+
+static int
+parse_retention(const struct json_at *at, const json_t *value, struct settings *s, struct err *e)
+{
+	if (fields_check(at, value, retention_fields, array_len(retention_fields), NULL, e) < 0)
+		return -1;
+	if (!json_object_size(value))
+		return json_error(at, e, "limits nothing: write olderThan, maxSize or both");
+	return parse_bound(at, value, "olderThan", num_parse_duration, &s->cache_older_than_ns, e) <
+				       0 ||
+			       parse_bound(at, value, "maxSize", num_parse_size,
+				       &s->cache_max_bytes, e) < 0
+		       ? -1
+		       : 0;
+}
+
 /* Both rules are always on so far: saying so is fine, switching one off is not. */
 static int
 parse_rules(const struct json_at *at, const json_t *value, struct err *e)
@@ -204,14 +242,14 @@ parse_settings(const struct json_doc *doc, int rootfd, struct arena *a, struct s
 {
 	const struct json_at root = {doc, NULL, NULL, 0};
 	struct settings s;
-	json_t *object = doc->root;
+	const json_t *object = doc->root;
 
 	settings_init(&s);
 	if (fields_check(&root, object, workspace_fields, array_len(workspace_fields), NULL, e) < 0)
 		return -1;
-	for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it)) {
-		struct json_at at = {doc, &root, json_object_iter_key(it), 0};
-		const json_t *v = json_object_iter_value(it);
+	for (size_t i = 0; i < object->n; i++) {
+		const json_t *v = &object->items[i];
+		struct json_at at = {doc, &root, v->key, 0};
 		int r = 0;
 
 		if (!strcmp(at.key, "projects"))
@@ -220,6 +258,8 @@ parse_settings(const struct json_doc *doc, int rootfd, struct arena *a, struct s
 			r = parse_concurrency(&at, v, &s, e);
 		else if (!strcmp(at.key, "cacheDir"))
 			r = parse_cache_dir(&at, v, rootfd, a, &s, e);
+		else if (!strcmp(at.key, "cacheRetention"))
+			r = parse_retention(&at, v, &s, e);
 		else if (!strcmp(at.key, "timeout"))
 			r = field_timeout(&at, v, &s.timeout_ms, e);
 		else if (!strcmp(at.key, "affectedBase"))

@@ -19,6 +19,9 @@ struct settings {
 	const char *timeout_by; /* who said so, for messages */
 	const char *cache_dir;  /* as written, NULL: not set */
 	const char *affected_base;
+	/* cacheRetention; 0: no limit */
+	uint64_t cache_older_than_ns;
+	uint64_t cache_max_bytes;
 };
 
 void settings_init(struct settings *s);

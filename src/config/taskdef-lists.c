@@ -6,6 +6,7 @@
 #include "config/fields.h"
 #include "config/taskdef-private.h"
 #include "config/taskdef.h"
+#include "config/upstream.h"
 #include "util/alloc.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -26,10 +27,10 @@ static const struct field cache_fields[] = {
 static const struct field inputs_fields[] = {
 	{"env", FIELD_HERE, NULL},
 	{"files", FIELD_HERE, NULL},
+	{"runtime", FIELD_HERE, NULL},
+	{"tasks", FIELD_HERE, NULL},
 	{"workspaceFiles", FIELD_HERE, NULL},
-	{"runtime", FIELD_LATER, NULL},
-	{"tasks", FIELD_LATER, NULL},
-	{"workspaceRuntime", FIELD_LATER, NULL},
+	{"workspaceRuntime", FIELD_HERE, NULL},
 	{"globs", FIELD_FOREIGN, "write 'files'"},
 	{"passThrough", FIELD_FOREIGN,
 		"belongs in exec.env, or write 'env' for what is in the key"},
@@ -195,7 +196,7 @@ check_own_files(const struct json_at *at, const json_t *value, const char *dir,
 {
 	cleanup_strbuf struct strbuf name = STRBUF_INIT;
 
-	for (size_t f = 0; f < array_len(own_files); f++) {
+	for (size_t f = 0; outputs->npos && f < array_len(own_files); f++) {
 		const char *path;
 
 		strbuf_reset(&name);
@@ -248,9 +249,39 @@ sort_unique(const char **names, size_t n)
 	return kept;
 }
 
+/* Commands: the same one twice is one. */
+static int
+parse_commands(const struct json_at *up, const json_t *inputs, const char *key, struct arena *a,
+	const char ***ret, size_t *ret_n, struct err *e)
+{
+	struct json_at at;
+	const json_t *v = json_member(inputs, up, key, &at);
+
+	if (v && field_strings(&at, v, a, NULL, ret, ret_n, e) < 0)
+		return -1;
+	*ret_n = sort_unique(*ret, *ret_n);
+	return 0;
+}
+
+static int
+parse_upstream(const struct json_at *up, const json_t *inputs, const struct taskdef *t,
+	struct arena *a, struct cachedef *c, struct err *e)
+{
+	struct json_at at;
+	const json_t *v = json_member(inputs, up, "tasks", &at);
+	const char **texts;
+
+	if (!v)
+		return 0;
+	if (field_strings(&at, v, a, NULL, &texts, &c->ntasks, e) < 0)
+		return -1;
+	return upstream_parse(
+		&at, texts, c->ntasks, t->depends_on, t->ndepends_on, a, &c->tasks, e);
+}
+
 int
-cachedef_parse(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
-	struct cachedef **ret, struct err *e)
+cachedef_parse(const struct json_at *at, const json_t *value, const char *dir,
+	const struct taskdef *t, struct arena *a, struct cachedef **ret, struct err *e)
 {
 	struct json_at in_at, out_at, files_at, written_at, here;
 	const json_t *inputs, *outputs, *files, *written, *v;
@@ -297,6 +328,11 @@ cachedef_parse(const struct json_at *at, const json_t *value, const char *dir, s
 	if (v && field_strings(&here, v, a, check_key_env, &c->env, &c->nenv, e) < 0)
 		return -1;
 	c->nenv = sort_unique(c->env, c->nenv);
+	if (parse_commands(&in_at, inputs, "runtime", a, &c->runtime, &c->nruntime, e) < 0 ||
+		parse_commands(&in_at, inputs, "workspaceRuntime", a, &c->workspace_runtime,
+			&c->nworkspace_runtime, e) < 0 ||
+		parse_upstream(&in_at, inputs, t, a, c, e) < 0)
+		return -1;
 	*ret = c;
 	return 0;
 }

@@ -12,10 +12,12 @@ struct arena;
 struct cachedef;
 struct err;
 struct sandboxdef;
+struct taskdef;
 
-/* `dir`: the project's directory from the workspace root. Into the arena. */
-int cachedef_parse(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
-	struct cachedef **ret, struct err *e);
+/* `dir`: the project's directory from the workspace root. `t`: whose dependsOn is read already. Into
+ * the arena. */
+int cachedef_parse(const struct json_at *at, const json_t *value, const char *dir,
+	const struct taskdef *t, struct arena *a, struct cachedef **ret, struct err *e);
 int sandboxdef_parse(const struct json_at *at, const json_t *value, const char *dir,
 	struct arena *a, struct sandboxdef **ret, struct err *e);
 

@@ -181,15 +181,13 @@ static int
 parse_define(const struct json_at *at, const json_t *value, struct arena *a, struct taskdef *t,
 	struct err *e)
 {
-	json_t *object = (json_t *)(uintptr_t)value;
-
 	if (!json_is_object(value))
 		return json_error(
 			at, e, "is %s: write an object { NAME: \"value\" }", json_kind(value));
 	t->define = arena_array(a, json_object_size(value), struct define);
-	for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it)) {
-		struct json_at here = {at->doc, at, json_object_iter_key(it), 0};
-		const json_t *v = json_object_iter_value(it);
+	for (size_t i = 0; i < value->n; i++) {
+		const json_t *v = &value->items[i];
+		struct json_at here = {at->doc, at, v->key, 0};
 
 		if (!is_env_name(here.key))
 			return json_error_key(&here, e,
@@ -326,7 +324,7 @@ static int
 parse_task(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
 	struct taskdef *t, struct err *e)
 {
-	cleanup_free char *canonical = NULL;
+	cleanup_strbuf struct strbuf canonical = STRBUF_INIT;
 	const json_t *v, *exec, *depends_on, *cache;
 	struct json_at here;
 
@@ -356,13 +354,11 @@ parse_task(const struct json_at *at, const json_t *value, const char *dir, struc
 		return json_error_key(&here, e,
 			"a group runs nothing and has no results: leave 'cache' "
 			"out");
-	if (cache && cachedef_parse(&here, cache, dir, a, &t->cache, e) < 0)
+	if (cache && cachedef_parse(&here, cache, dir, t, a, &t->cache, e) < 0)
 		return -1;
 
-	canonical = json_dumps(value, JSON_SORT_KEYS | JSON_COMPACT);
-	if (!canonical)
-		return json_error(at, e, "cannot be written as JSON again");
-	t->canonical = arena_strdup(a, canonical);
+	json_canonical(value, &canonical);
+	t->canonical = arena_memdupz(a, canonical.buf, canonical.len);
 	return 0;
 }
 
@@ -370,29 +366,32 @@ static int
 parse_tasks(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
 	struct projectdef *p, struct err *e)
 {
-	json_t *object = (json_t *)(uintptr_t)value;
 	size_t n = json_object_size(value);
-	cleanup_free struct json_place *places = NULL;
-	cleanup_strbuf struct strbuf file = STRBUF_INIT;
+	cleanup_strbuf struct strbuf place = STRBUF_INIT;
+	size_t file_len;
 
 	if (!json_is_object(value))
 		return json_error(
 			at, e, "is %s: write an object { NAME: { … } }", json_kind(value));
-	places = xcalloc(n + 1, sizeof(*places));
-	json_member_places(at, places, n);
-	strbuf_add_sanitised(&file, at->doc->file, strlen(at->doc->file));
+	strbuf_add_sanitised(&place, at->doc->file, strlen(at->doc->file));
+	file_len = place.len;
 	p->tasks = arena_array(a, n, struct taskdef);
-	for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it)) {
-		struct json_at here = {at->doc, at, json_object_iter_key(it), 0};
+	for (size_t i = 0; i < n; i++) {
+		const json_t *v = &value->items[i];
+		struct json_at here = {at->doc, at, v->key, 0};
 		const char *fault = task_name_fault(here.key);
 		struct taskdef *t = &p->tasks[p->ntasks];
 
 		if (fault)
 			return json_error_key(&here, e, "%s", fault);
 		t->name = arena_strdup(a, here.key);
-		t->place = arena_printf(
-			a, "%s:%zu:%zu", file.buf, places[p->ntasks].line, places[p->ntasks].col);
-		if (parse_task(&here, json_object_iter_value(it), dir, a, t, e) < 0)
+		strbuf_truncate(&place, file_len);
+		strbuf_addch(&place, ':');
+		strbuf_addu(&place, v->key_line);
+		strbuf_addch(&place, ':');
+		strbuf_addu(&place, v->key_col);
+		t->place = arena_memdupz(a, place.buf, place.len);
+		if (parse_task(&here, v, dir, a, t, e) < 0)
 			return -1;
 		p->ntasks++;
 	}

@@ -40,6 +40,11 @@ struct cachedef {
 	struct globset workspace_files; /* inputs.workspaceFiles */
 	const char **env;               /* inputs.env, sorted, unique */
 	size_t nenv;
+	/* inputs.runtime and inputs.workspaceRuntime: commands, sorted, unique */
+	const char **runtime, **workspace_runtime;
+	size_t nruntime, nworkspace_runtime;
+	struct upstream_rule *tasks; /* inputs.tasks; NULL: not written (config/upstream.h) */
+	size_t ntasks;
 	struct globset outputs; /* outputs.files */
 };
 

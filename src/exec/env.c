@@ -69,6 +69,18 @@ env_build(const char *root_path, const struct project *p, const struct taskdef *
 	strvec_setenv(ret, "VX_RUN_TASK", task_id);
 }
 
+void
+env_build_probe(const char *root_path, const char *dir, char *const *base, struct strvec *ret)
+{
+	static const char task[] = "VX_RUN_TASK=";
+
+	for (; *base; base++)
+		if (strncmp(*base, task, sizeof(task) - 1) != 0)
+			strvec_push(ret, *base);
+	set_path(ret, root_path, dir);
+	strvec_setenv(ret, "VX_RUN_WORKSPACE", root_path);
+}
+
 /* Forwarded arguments. */
 
 static void

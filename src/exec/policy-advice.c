@@ -48,7 +48,7 @@ is_keyed(const struct policy *p, const char *path)
 				     (is_own(p, path) && globset_match(&cache->files, path))));
 	size_t n;
 
-	folded = policy_folded(p->node, &n);
+	folded = graph_upstream(p->node, true, &n);
 	for (size_t i = 0; i < n && !keyed; i++)
 		keyed = folded[i]->def->cache &&
 			globset_match(&folded[i]->def->cache->outputs, path);

@@ -149,7 +149,7 @@ policy_unkeyed(const struct policy *p, const struct inputs *inputs, size_t max, 
 		.ret = ret};
 	int rc = 0;
 
-	s.folded = policy_folded(p->node, &s.nfolded);
+	s.folded = graph_upstream(p->node, true, &s.nfolded);
 	for (size_t i = p->ncovered; i < p->nrules && !rc && ret->n < max; i++)
 		if ((p->rules[i].kind == SPEC_READ || p->rules[i].kind == SPEC_WRITE) &&
 			*p->rules[i].path != '/')

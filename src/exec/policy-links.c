@@ -112,30 +112,6 @@ policy_resolve(const struct workspace *w, const char *path, char **ret)
 	return links_resolve(w->rootfd, w->path, path, ret);
 }
 
-const struct node **
-policy_folded(const struct node *node, size_t *ret_n)
-{
-	struct htab seen;
-	const struct node **v = NULL;
-	size_t n = 0, cap = 0;
-
-	htab_init(&seen);
-	htab_put(&seen, node->id, &seen);
-	for (size_t i = 0; i <= n; i++) {
-		const struct node *from = i ? v[i - 1] : node;
-
-		for (size_t k = 0; k < from->ndeps; k++) {
-			if (htab_put(&seen, from->deps[k]->id, &seen))
-				continue;
-			GROW(v, n + 1, cap);
-			v[n++] = from->deps[k];
-		}
-	}
-	htab_release(&seen);
-	*ret_n = n;
-	return v;
-}
-
 struct links {
 	struct policy *p;
 	const bool *keyed; /* by project index; NULL: the task has no key */
@@ -231,7 +207,7 @@ policy_add_node_modules(struct policy *p, struct err *e)
 
 	if (p->node->def->cache) {
 		size_t n;
-		cleanup_free const struct node **folded = policy_folded(p->node, &n);
+		cleanup_free const struct node **folded = graph_upstream(p->node, true, &n);
 
 		l.keyed = keyed = xcalloc(p->w->nprojects + 1, sizeof(*keyed));
 		for (size_t i = 0; i < n; i++)

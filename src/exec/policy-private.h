@@ -7,10 +7,6 @@
 
 void policy_add_rule(struct policy *p, enum spec_rule_kind kind, bool is_glob, const char *path);
 
-/* Every task whose key is folded into the node's own, transitively: groups' too. Each once, without
- * the node. The array is owned by the caller. */
-const struct node **policy_folded(const struct node *node, size_t *ret_n);
-
 /* Where a workspace path really is, through every link on the way and at its end: 1 and the path
  * from the root; 0 and the absolute path outside where it lands; -1 (ELOOP, or the error). What is
  * missing is taken as text. Nothing outside is looked at. *ret is owned. */

@@ -338,7 +338,7 @@ static void
 add_folded_outputs(struct policy *p, bool with_exceptions)
 {
 	size_t n;
-	cleanup_free const struct node **folded = policy_folded(p->node, &n);
+	cleanup_free const struct node **folded = graph_upstream(p->node, true, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct cachedef *cache = folded[i]->def->cache;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/graph.h"
+#include "config/upstream.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
@@ -54,30 +55,6 @@ add_edge(struct building *b, struct growing *from, struct project *p, struct tas
 	from->up[from->nup++] = &to->n;
 }
 
-bool
-graph_name_matches(const char *pattern, const char *name)
-{
-	const char *star = NULL, *resume = NULL;
-
-	while (*name) {
-		if (*pattern == '*') {
-			star = pattern++;
-			resume = name;
-		} else if (*pattern == *name) {
-			pattern++;
-			name++;
-		} else if (star) {
-			pattern = star + 1;
-			name = ++resume;
-		} else {
-			return false;
-		}
-	}
-	while (*pattern == '*')
-		pattern++;
-	return !*pattern;
-}
-
 /* Edges to the tasks of `p` that the name or pattern means; whether there were any. A pattern never
  * means the task that it stands in. */
 static bool
@@ -94,7 +71,7 @@ add_holder(struct building *b, struct growing *from, struct project *p, const ch
 	}
 	for (size_t i = 0; i < p->def.ntasks; i++) {
 		def = &p->def.tasks[i];
-		if (def == from->n.def || !graph_name_matches(task, def->name))
+		if (def == from->n.def || !name_matches(task, def->name))
 			continue;
 		add_edge(b, from, p, def);
 		any = true;
@@ -261,6 +238,27 @@ compare_index(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Which of its dependencies' keys the node's own is made of. */
+static void
+store_folded(struct graph *g, struct node *n)
+{
+	const struct cachedef *cache = n->def->cache;
+
+	n->folded = n->deps;
+	n->nfolded = n->ndeps;
+	if (!cache || !cache->tasks)
+		return;
+	n->folded = arena_array(&g->arena, n->ndeps, struct node *);
+	n->nfolded = 0;
+	for (size_t i = 0; i < n->ndeps; i++) {
+		struct node *up = n->deps[i];
+
+		if (upstream_folds(cache->tasks, cache->ntasks, up->project == n->project,
+			    up->project->is_root, up->project->name, up->def->name))
+			n->folded[n->nfolded++] = up;
+	}
+}
+
 static void
 store_deps(struct graph *g, struct growing *it)
 {
@@ -275,6 +273,7 @@ store_deps(struct graph *g, struct growing *it)
 			n->deps[n->ndeps++] = it->up[i];
 	for (size_t i = 0; i < n->ndeps; i++)
 		n->deps[i]->ndependents++;
+	store_folded(g, n);
 }
 
 static void
@@ -366,4 +365,30 @@ struct node *
 graph_node(const struct graph *g, const char *id)
 {
 	return htab_get(&g->by_id, id);
+}
+
+const struct node **
+graph_upstream(const struct node *node, bool folded, size_t *ret_n)
+{
+	struct htab seen;
+	const struct node **v = NULL;
+	size_t n = 0, cap = 0;
+
+	htab_init(&seen);
+	htab_put(&seen, node->id, &seen);
+	for (size_t i = 0; i <= n; i++) {
+		const struct node *from = i ? v[i - 1] : node;
+		struct node *const *up = folded ? from->folded : from->deps;
+		size_t nup = folded ? from->nfolded : from->ndeps;
+
+		for (size_t k = 0; k < nup; k++) {
+			if (htab_put(&seen, up[k]->id, &seen))
+				continue;
+			GROW(v, n + 1, cap);
+			v[n++] = up[k];
+		}
+	}
+	htab_release(&seen);
+	*ret_n = n;
+	return v;
 }

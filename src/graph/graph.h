@@ -19,6 +19,8 @@ struct node {
 	struct taskdef *def;
 	struct node **deps; /* sorted by id */
 	size_t ndeps;
+	struct node **folded; /* those whose keys are folded into its own (cache.inputs.tasks) */
+	size_t nfolded;
 	struct node **dependents; /* sorted by id */
 	size_t ndependents;
 	bool requested;
@@ -52,9 +54,9 @@ struct node *graph_node(const struct graph *g, const char *id);
  * tasks and the exclusion to add. */
 int graph_check_outputs(const struct graph *g, struct err *e);
 
-/* Whether a pattern of task or project names, in which `*` is any run of characters ('/' included),
- * means this name. */
-bool graph_name_matches(const char *pattern, const char *name);
+/* All that the node needs, transitively, each once, without the node; with `folded` only those whose
+ * keys are in its own. The array is the caller's. */
+const struct node **graph_upstream(const struct node *node, bool folded, size_t *ret_n);
 
 #include "config/taskdef.h"
 static inline bool

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/order.h"
+#include "config/upstream.h"
 #include "graph/graph.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -73,7 +74,7 @@ entry_of(const struct node *from, const struct node *to)
 				   (to->project->is_root && !strcmp(d->project, "//"));
 			break;
 		}
-		if (is_there && graph_name_matches(d->task, to->def->name))
+		if (is_there && name_matches(d->task, to->def->name))
 			break;
 	}
 	return i;

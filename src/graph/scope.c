@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/scope.h"
+#include "config/upstream.h"
 #include "graph/graph.h"
 #include "util/alloc.h"
 #include "util/arena.h"
@@ -197,7 +198,7 @@ match_base(const struct workspace *w, const struct filter *f, struct scope *ret,
 	if (!strchr(f->base, '*'))
 		return match_bare(w, f, ret, e);
 	for (size_t i = 0; i < w->nprojects; i++)
-		ret->has[i] |= graph_name_matches(f->base, w->projects[i]->name);
+		ret->has[i] |= name_matches(f->base, w->projects[i]->name);
 	return 0;
 }
 

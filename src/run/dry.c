@@ -36,7 +36,7 @@ dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_
 			phrase = "known when its dependencies have run";
 			misses++;
 		} else {
-			if (!o->force && plan_look_up(p, t, ix, least, e))
+			if (!o->no_read && plan_look_up(p, t, ix, least, e))
 				return -1;
 			if (t->found) {
 				symbol = "◉";

@@ -226,8 +226,6 @@ executor_for(struct sched *s, const struct task *t, struct err *e)
 		return s->o->fake;
 	if (t->sandboxed)
 		return make_sandboxed(s, e) ? NULL : s->sandboxed;
-	if (!s->direct)
-		s->direct = direct_new(s->o->loop, s->sh);
 	return s->direct;
 }
 
@@ -240,6 +238,10 @@ check_key(struct sched *s, struct job *j, struct err *e)
 
 	if (!sched_will_save(s, t) || t->tainted)
 		return 0;
+	if (!sched_keys_hold(s)) {
+		t->tainted = true;
+		return 0;
+	}
 	if (plan_begin(s->plan, t, &j->moment, e))
 		return -1;
 	if (!digest_equal(&before, &t->key)) {
@@ -272,7 +274,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	cleanup_close int cwd = -1;
 	int r;
 
-	if (check_key(s, j, e))
+	if (check_key(s, j, e) || plan_inputs(s->plan, t, e))
 		return -1;
 	note_empty_inputs(j);
 	j->executor = executor_for(s, t, e);
@@ -340,5 +342,6 @@ execute_task(struct sched *s, struct task *t)
 	GROW(s->jobs, s->njobs + 1, s->jobs_cap);
 	j->slot = s->njobs;
 	s->jobs[s->njobs++] = j;
+	s->executed = true;
 	report_started(s->o->report, t, j->command);
 }

@@ -39,11 +39,13 @@ put_in_place(struct sched *s, struct task *t, struct err *e)
 	const char **nested = sched_nested_dirs(t->node->project);
 	size_t n = t->node->project->nnested;
 	struct outputs now = {0};
+	struct err why = ERR_INIT;
 	int r = tree_restore(s->o->store, s->stage, t->entry.has_tree ? &t->entry.tree : NULL, root,
 		set, nested, n, &now, e);
 
-	if (r == 1 && index_stamp(s->o->index, t->node->id, &t->key, &now, e))
-		r = -1;
+	/* Without the stamp it is restored once more, and that is all. */
+	if (r == 1 && index_stamp(s->o->index, t->node->id, &t->key, &now, &why))
+		sched_index_failed(s, &why);
 	log_debug("phase", "%s restored", t->node->id);
 	outputs_release(&now);
 	free(nested);
@@ -69,7 +71,8 @@ lose_entry(struct sched *s, struct task *t)
 
 	report_notice(s->o->report, "%s: the stored result is gone or damaged; running the task",
 		t->node->id);
-	index_drop(s->o->index, &t->key, &e);
+	if (s->o->write_cache)
+		index_drop(s->o->index, &t->key, &e);
 	t->found = false;
 	if (!t->deps_left)
 		sched_became_ready(s, t);
@@ -124,20 +127,19 @@ hit_try(struct sched *s, struct task *t)
 	int current;
 
 	t->looked_up = true;
-	if (!sched_wants_cache(s, t) || !s->o->read_cache || t->tainted)
+	if (!sched_wants_cache(s, t) || !s->o->read_cache || t->tainted ||
+		(s->executed && !sched_keys_hold(s)))
 		return false;
 	if (plan_look_up(s->plan, t, s->o->index, least_making(s), &e)) {
-		sched_fail_task(s, t, NULL, &e);
-		return true;
+		sched_index_failed(s, &e);
+		return false;
 	}
 	if (!t->found)
 		return false;
 	current = index_is_current(s->o->index, s->plan->w->rootfd, t->node->id, &t->key, &e);
-	if (current < 0) {
-		sched_fail_task(s, t, NULL, &e);
-		return true;
-	}
-	if (current) {
+	if (current < 0)
+		sched_index_failed(s, &e); /* then it is restored */
+	if (current > 0) {
 		hit_serve(s, t, true);
 		return t->state != TASK_WAITING;
 	}

@@ -89,19 +89,23 @@ find_names(struct check *c, struct err *e)
 	return 0;
 }
 
-static int
-drop_stamped(struct check *c, struct err *e)
+static void
+drop_stamped(struct check *c)
 {
 	struct strvec *names = &c->names;
 	cleanup_free bool *stamped = NULL;
+	struct err why = ERR_INIT;
 	size_t n = 0;
 
 	if (!names->n || !c->s->o->stamps)
-		return 0;
+		return;
 	stamped = xcalloc(names->n, sizeof(*stamped));
+	/* Not known to be vx's: git is asked. */
 	if (index_stamped(c->s->o->stamps, c->t->node->id, (const char *const *)names->v, names->n,
-		    stamped, e))
-		return -1;
+		    stamped, &why)) {
+		sched_index_failed(c->s, &why);
+		return;
+	}
 	for (size_t i = 0; i < names->n; i++) {
 		if (stamped[i])
 			free(names->v[i]);
@@ -109,7 +113,6 @@ drop_stamped(struct check *c, struct err *e)
 			names->v[n++] = names->v[i];
 	}
 	names->n = n;
-	return 0;
 }
 
 static const char *
@@ -197,7 +200,11 @@ own_check(struct sched *s, const struct task *t, struct strvec *notes, struct er
 	if (!c.set->npos)
 		return 0;
 	c.nested = sched_nested_dirs(t->node->project);
-	r = find_names(&c, e) || drop_stamped(&c, e) || (c.names.n && judge(&c, notes, e)) ? -1 : 0;
+	r = find_names(&c, e);
+	if (!r)
+		drop_stamped(&c);
+	if (!r && c.names.n)
+		r = judge(&c, notes, e);
 	outputs_release(&c.roots);
 	strvec_release(&c.names);
 	free(c.nested);

@@ -15,12 +15,61 @@ enum {
 	RACY_WINDOW_NS = 50 * 1000 * 1000
 };
 
+/* Whether some command that the node needs is not in its key, so that a probe of it could read what that
+ * one has yet to make. */
+static bool
+needs_unfolded(const struct node *n)
+{
+	size_t nall, nfolded;
+	cleanup_free const struct node **all = graph_upstream(n, false, &nall);
+	cleanup_free const struct node **folded = graph_upstream(n, true, &nfolded);
+	struct htab keyed;
+	bool found = false;
+
+	htab_init(&keyed);
+	for (size_t i = 0; i < nfolded; i++)
+		htab_put(&keyed, folded[i]->id, &keyed);
+	for (size_t i = 0; i < nall && !found; i++)
+		found = !node_is_group(all[i]) && !htab_get(&keyed, all[i]->id);
+	htab_release(&keyed);
+	return found;
+}
+
+/* `may_need`: perhaps needs_unfolded. */
+static void
+add_probes(struct plan *p, struct task *t, bool may_need)
+{
+	const struct cachedef *c = t->node->def->cache;
+	size_t n = c ? c->nruntime + c->nworkspace_runtime : 0;
+
+	if (!n)
+		return;
+	t->own_probes = may_need && needs_unfolded(t->node);
+	t->late |= t->own_probes;
+	t->probes = xcalloc(n, sizeof(*t->probes));
+	for (size_t i = 0; i < c->nruntime; i++)
+		t->probes[t->nprobes++] = probe_set_add(
+			&p->probes, t->node->project, c->runtime[i], t->own_probes ? t : NULL);
+	for (size_t i = 0; i < c->nworkspace_runtime; i++)
+		t->probes[t->nprobes++] = probe_set_add(
+			&p->probes, NULL, c->workspace_runtime[i], t->own_probes ? t : NULL);
+}
+
+/* Whether what the keys of those behind it are made of may change when it runs. */
+static bool
+unsettles(const struct plan *p, const struct task *t)
+{
+	return (!node_is_group(t->node) && !t->node->def->cache) ||
+	       fingerprint_may_move(&p->fingerprint, t->node, t->sandboxed, p->w->path);
+}
+
 int
 plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct files *files_take,
 	struct filehash *fh, enum sandbox_mode mode, const char *const *forward, size_t nforward,
 	struct err *e)
 {
 	*p = (struct plan){
+		.text = STRBUF_INIT,
 		.w = w,
 		.g = g,
 		.files = *files_take,
@@ -29,13 +78,17 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 		.nforward = nforward,
 	};
 	*files_take = (struct files){0};
+	probe_set_init(&p->probes);
 	p->platform = key_platform();
 	p->tasks = xcalloc(g->n, sizeof(*p->tasks));
+	if (fingerprint_take(&p->fingerprint, fh, w->rootfd, e))
+		return -1;
 	for (size_t i = 0; i < g->n; i++) {
 		struct node *n = g->nodes[i];
 		struct task *t = &p->tasks[i];
 
 		t->node = n;
+		t->is_unfolded = n->nfolded != n->ndeps;
 		t->deps_left = n->ndeps;
 		t->status = TASK_NOT_RUN;
 		t->sandboxed =
@@ -44,10 +97,13 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 		for (size_t d = 0; d < n->ndeps; d++) {
 			const struct task *up = plan_task(p, n->deps[d]);
 
-			t->late |= up->late || (!node_is_group(up->node) && !up->node->def->cache);
+			t->late |= up->late || up->unsettles;
+			t->is_unfolded |= up->is_unfolded;
 		}
+		t->unsettles = unsettles(p, t);
+		add_probes(p, t, t->is_unfolded);
 	}
-	return key_workspace(fh, w->rootfd, &p->fingerprint, e);
+	return 0;
 }
 
 void
@@ -56,8 +112,12 @@ plan_release(struct plan *p)
 	for (size_t i = 0; p->tasks && i < p->g->n; i++) {
 		inputs_release(&p->tasks[i].inputs);
 		entry_release(&p->tasks[i].entry);
+		free(p->tasks[i].probes);
 	}
+	probe_set_release(&p->probes);
+	fingerprint_release(&p->fingerprint);
 	free(p->tasks);
+	strbuf_release(&p->text);
 	free(p->platform);
 	files_release(&p->files);
 	*p = (struct plan){0};
@@ -105,20 +165,37 @@ manifest_identity(struct plan *p, const struct project *pr, struct strbuf *out, 
 static const struct digest *
 upstream_keys(const struct plan *p, const struct node *n, struct digest **buf, size_t *ret_n)
 {
-	*buf = xcalloc(n->ndeps, sizeof(**buf));
-	for (size_t i = 0; i < n->ndeps; i++)
-		(*buf)[i] = plan_task(p, n->deps[i])->key;
-	*ret_n = n->ndeps;
+	*buf = xcalloc(n->nfolded, sizeof(**buf));
+	for (size_t i = 0; i < n->nfolded; i++)
+		(*buf)[i] = plan_task(p, n->folded[i])->key;
+	*ret_n = n->nfolded;
 	return *buf;
 }
 
-static int
-ensure_inputs(struct plan *p, struct task *t, struct err *e)
+int
+plan_inputs(struct plan *p, struct task *t, struct err *e)
 {
 	if (t->inputs.paths)
 		return 0;
 	return inputs_resolve(
 		p->w->rootfd, &p->files, t->node->project, t->node->def, &t->inputs, e);
+}
+
+/* What the task's probes said, into an array of as many. */
+static int
+runtime_values(const struct task *t, struct key_runtime *ret, struct err *e)
+{
+	for (size_t i = 0; i < t->nprobes; i++) {
+		const struct probe *p = t->probes[i];
+
+		if (!p->ended)
+			bug("%s: a key before its probes", t->node->id);
+		if (err_is_set(&p->why))
+			return err_set(e, p->why.kind, 0, "%s", p->why.text);
+		ret[i] = (struct key_runtime){
+			p->command, p->out.buf, p->err.buf, p->out.len, p->err.len};
+	}
+	return 0;
 }
 
 static int
@@ -129,17 +206,21 @@ command_key(struct plan *p, struct task *t, const struct digest *up, size_t nup,
 	const struct taskdef *def = n->def;
 	cleanup_strbuf struct strbuf manifest = STRBUF_INIT, ids = STRBUF_INIT;
 	struct key_env *env = NULL;
+	struct key_runtime *runtime;
 	struct key_input *in;
 	size_t *at, nenv = def->cache ? def->cache->nenv : 0;
+	size_t nruntime = def->cache ? def->cache->nruntime : 0;
 	int r = -1;
 
-	if (ensure_inputs(p, t, e))
+	if (plan_inputs(p, t, e))
 		return -1;
 	env = xcalloc(nenv, sizeof(*env));
+	runtime = xcalloc(t->nprobes, sizeof(*runtime));
 	in = xcalloc(t->inputs.n, sizeof(*in));
 	at = xcalloc(t->inputs.n, sizeof(*at));
 	for (size_t i = 0; i < nenv; i++)
 		env[i] = (struct key_env){def->cache->env[i], getenv(def->cache->env[i])};
+	strbuf_grow(&ids, t->inputs.n * (DIGEST_HEX + 8));
 	for (size_t i = 0; i < t->inputs.n; i++) {
 		struct file_id id;
 
@@ -151,29 +232,35 @@ command_key(struct plan *p, struct task *t, const struct digest *up, size_t nup,
 	}
 	for (size_t i = 0; i < t->inputs.n; i++)
 		in[i] = (struct key_input){t->inputs.paths[i], ids.buf + at[i]};
-	if (manifest_identity(p, n->project, &manifest, e))
+	if (manifest_identity(p, n->project, &manifest, e) || runtime_values(t, runtime, e))
 		goto out;
+	strbuf_reset(&p->text);
 	key_compute(
 		&(struct key_parts){
 			.task = n->id,
 			.platform = p->platform,
-			.workspace = &p->fingerprint,
+			.workspace = &p->fingerprint.digest,
 			.manifest = manifest.buf,
 			.config = def->canonical,
 			.forward_args = p->forward,
 			.nforward_args = n->requested ? p->nforward : 0,
 			.env = env,
 			.nenv = nenv,
+			.runtime = runtime,
+			.nruntime = nruntime,
+			.ws_runtime = runtime + nruntime,
+			.nws_runtime = t->nprobes - nruntime,
 			.upstream = up,
 			.nupstream = nup,
 			.inputs = in,
 			.ninputs = t->inputs.n,
 		},
-		ret, NULL);
+		ret, &p->text);
 	r = 0;
 out:
 	free(at);
 	free(in);
+	free(runtime);
 	free(env);
 	return r;
 }
@@ -202,7 +289,7 @@ plan_begin(struct plan *p, struct task *t, struct moment *m, struct err *e)
 {
 	cleanup_free char *manifest = path_join(t->node->project->dir, "package.json");
 
-	if (ensure_inputs(p, t, e))
+	if (plan_inputs(p, t, e))
 		return -1;
 	/* First: what changes between the two looks has changed since the moment. */
 	moment_take(m, p->w->rootfd, &t->inputs, t->node->project->has_manifest ? manifest : NULL);

@@ -9,6 +9,9 @@
 #include "cache/filehash.h"
 #include "cache/index.h"
 #include "graph/graph.h"
+#include "run/fingerprint.h"
+#include "run/probe.h"
+#include "util/strbuf.h"
 #include "workspace/files.h"
 #include "workspace/inputs.h"
 
@@ -50,9 +53,17 @@ struct task {
 	bool has_key;
 	struct digest key;
 	uint64_t learned_ns; /* wall time before its inputs were looked at */
-	/* An uncached command runs before it, so files may change under it: its key is made when
-	 * its dependencies are done. */
+	/* What comes before it may change what its key is made of, so that is made when its
+	 * dependencies are done: an uncached command, one that may rewrite a fingerprint file, or, where
+	 * it has probes, one whose key is not in its own. */
 	bool late;
+	bool unsettles;        /* what comes after it is late */
+	bool is_unfolded;      /* the key of something that it needs is in no key on the way */
+	struct probe **probes; /* of inputs.runtime, then of workspaceRuntime */
+	size_t nprobes;
+	bool own_probes; /* run when its dependencies are done */
+	bool probing;    /* they were asked for */
+	size_t probes_left;
 	/* Its key no longer says what is on disk, or rests on one that does not: never saved. */
 	bool tainted;
 
@@ -86,10 +97,12 @@ struct plan {
 	struct files files;
 	struct filehash *fh;
 	char *platform;
-	struct digest fingerprint;
+	struct fingerprint fingerprint;
+	struct probe_set probes;
 	const char *const *forward; /* for requested commands */
 	size_t nforward;
 	struct task *tasks; /* by node->index */
+	struct strbuf text; /* of the last key: its memory serves the next */
 };
 
 /* Takes over files and fh. The order of graph->nodes is the order of dependencies. */
@@ -104,7 +117,10 @@ plan_task(const struct plan *p, const struct node *n)
 	return &p->tasks[n->index];
 }
 
-/* Makes (or makes again) the task's key; those of its dependencies are there. */
+/* Fills task.inputs, which are gone after plan_list_files. */
+int plan_inputs(struct plan *p, struct task *t, struct err *e);
+/* Makes (or makes again) the task's key; those of its dependencies are there, and its probes have
+ * ended. One that failed is the error. */
 int plan_key(struct plan *p, struct task *t, struct err *e);
 
 /* The same right before its command starts, and how its inputs look now, into an empty moment. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/run.h"
+#include "cache/gc.h"
 #include "cache/history.h"
 #include "cache/index.h"
 #include "cache/store.h"
@@ -120,12 +121,12 @@ refuse_nested(const struct run *r, struct err *e)
 	if (!outer || strcmp(outer, r->root.path))
 		return 0;
 	return err_set(e, ERR_USAGE, 0,
-		"vx run inside task %s of the same workspace would wait for itself; "
+		"vx run inside %s%s of the same workspace would wait for itself; "
 		"name what it needs in dependsOn instead",
-		task ? task : "?");
+		task ? "task " : "a command of cache.inputs", task ? task : "");
 }
 
-/* Reads the workspace while git lists its files, and links the requested tasks. */
+/* Reads the workspace while git lists its files and those that are known are looked at, and links the requested tasks. */
 static int
 load(struct run *r, const struct run_options *o, struct err *e)
 {
@@ -137,6 +138,7 @@ load(struct run *r, const struct run_options *o, struct err *e)
 
 	if (files_start(r->root.fd, r->root.path, &rq, e))
 		return -1;
+	filehash_look_ahead(r->fh, r->root.fd);
 	if (!workspace_load(&r->root, &r->w, e)) {
 		settings_apply_env(&r->w.settings);
 		if (!select_requests(&r->w,
@@ -179,27 +181,11 @@ refuse_idle_arguments(const struct run *r, const struct run_options *o, struct e
 static int
 find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 {
-	cleanup_free char *dir = NULL, *cwd = NULL;
-	const char *set = o->cache_dir ? o->cache_dir : r->w.settings.cache_dir;
-	const char *home = getenv("HOME");
-	struct stat st;
+	cleanup_free char *dir = NULL;
 
-	if (!set)
-		dir = path_join(r->state_path, "cache");
-	else if (*set == '/')
-		dir = xstrdup(set);
-	else if (!o->cache_dir && !strncmp(set, "~/", 2) && home)
-		dir = path_join(home, set + 2);
-	else if (o->cache_dir && (cwd = path_join(r->root.path, r->root.cwd)))
-		dir = path_join(cwd, set);
-	else
-		dir = path_join(r->root.path, set);
-	/* A repository can ship a link there. */
-	if (!set && !lstat(dir, &st) && S_ISLNK(st.st_mode))
-		return err_set(e, ERR_CONFIG, 0,
-			"%s is a link, which vx does not follow: remove it, and name the cache by "
-			"cacheDir",
-			dir);
+	if (state_cache_path(
+		    &r->root, r->state_path, r->w.settings.cache_dir, o->cache_dir, &dir, e))
+		return -1;
 	if (state_make_cache(dir, &r->cache_path, e))
 		return -1;
 	/* From here on this is where it is, whoever said so: policies wall it off. */
@@ -208,24 +194,57 @@ find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 	return r->cachefd < 0 ? err_set(e, ERR_IO, errno, "open %s", r->cache_path) : 0;
 }
 
+static bool
+is_full(int num)
+{
+	return num == ENOSPC || num == EDQUOT;
+}
+
+static int
+open_cache(struct run *r, char **ret_note, struct err *e)
+{
+	return index_open(r->cache_path, r->state_path, &r->index, ret_note, e) ||
+	       store_open(r->cachefd, &r->store, e);
+}
+
+/* Only a full disk lets the run go on without the cache: it can be full at any moment, while what is
+ * wrong for good had better be put right. */
 static int
 open_state(struct run *r, const struct run_options *o, struct err *e)
 {
+	bool none = o->no_read && o->no_write;
 	cleanup_free char *note = NULL;
+	struct err why = ERR_INIT;
 
-	r->statefd = open(r->state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->statefd < 0)
-		return err_set(e, ERR_IO, errno, "open %s", r->state_path);
-	if (filehash_open(r->statefd, &r->fh, e) || find_cache_dir(r, o, e))
+	if (find_cache_dir(r, o, e))
 		return -1;
-	if (index_open(o->no_cache ? NULL : r->cache_path, r->state_path, &r->stamps, &note, e))
+	if (!none && open_cache(r, &note, &why)) {
+		r->stamps = r->index; /* to be closed */
+		r->index = NULL;
+		if (!is_full(why.num))
+			return err_set(e, why.kind, 0, "%s", why.text);
+		index_close(r->stamps);
+		r->stamps = NULL;
+		none = true;
+	}
+	if (!none)
+		r->stamps = r->index;
+	else if (index_open(NULL, r->state_path, &r->stamps, &note, e))
 		return -1;
-	r->index = o->no_cache ? NULL : r->stamps;
-	if (r->index && store_open(r->cachefd, &r->store, e))
-		return -1;
+	if (why.num)
+		report_warn("%s: this run goes without the cache", why.text);
 	if (note)
 		report_warn("%s", note);
 	return 0;
+}
+
+static int
+open_filehash(struct run *r, struct err *e)
+{
+	r->statefd = open(r->state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->statefd < 0)
+		return err_set(e, ERR_IO, errno, "open %s", r->state_path);
+	return filehash_open(r->statefd, &r->fh, e);
 }
 
 static void
@@ -272,15 +291,70 @@ record(struct run *r, const char *command, const struct sched_result *res, unsig
 		report_warn("this run is not in the history: %s", e.text);
 }
 
+/* Never the run's own failure. */
+static void
+clean_cache(struct run *r)
+{
+	const struct gc_limits limits = {
+		.older_than_ns = r->w.settings.cache_older_than_ns,
+		.max_bytes = r->w.settings.cache_max_bytes,
+		.alone = state_owns_cache(r->state_path, r->cache_path),
+	};
+	cleanup_free char *note = NULL;
+	struct err e = ERR_INIT;
+
+	if (gc_after_run(r->index, r->store, &limits, r->cache_path, &note, &e))
+		log_debug("cache", "not cleaned: %s", e.text);
+	else if (note)
+		report_warn("%s", note);
+}
+
+static uint64_t
+kill_grace(void)
+{
+	const char *grace = getenv("VX_KILL_GRACE_MS");
+	struct err ignored = ERR_INIT;
+	uint64_t ms;
+
+	if (!grace || num_parse_u64(grace, 0, GRACE_MAX_MS, &ms, "VX_KILL_GRACE_MS", &ignored))
+		return EXEC_GRACE_MS;
+	return ms;
+}
+
+/* Probes run for a dry run, too: without them there are no keys. */
+static int
+dry(struct run *r, const struct run_options *o, unsigned concurrency, const struct guard *guard,
+	const sigset_t *signals, struct strbuf *product, struct err *e)
+{
+	int stopped_by = 0;
+
+	if (loop_new(signals, &r->loop, e))
+		return -1;
+	if (r->plan.probes.n &&
+		sched_probe(
+			&(struct sched_options){
+				.plan = &r->plan,
+				.loop = r->loop,
+				.concurrency = concurrency,
+				.default_timeout_ms =
+					o->timeout_ms ? o->timeout_ms : r->w.settings.timeout_ms,
+				.default_timeout_by =
+					o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
+				.grace_ms = kill_grace(),
+				.guard_pidfd = guard->pidfd,
+			},
+			&stopped_by, e))
+		return -1;
+	return stopped_by ? 128 + stopped_by
+			  : dry_print(&r->plan, r->index, r->history, o, product, e);
+}
+
 static int
 execute(struct run *r, const struct run_options *o, unsigned concurrency, const struct guard *guard,
 	uint64_t begin, const sigset_t *signals, struct err *e)
 {
 	int64_t started = (int64_t)clock_wall_ns();
 	struct sched_result res;
-	const char *grace = getenv("VX_KILL_GRACE_MS");
-	struct err ignored = ERR_INIT;
-	uint64_t grace_ms = EXEC_GRACE_MS;
 	struct report_options ro = {
 		.logs = o->logs,
 		.flow = run_env_is_true("CI")    ? FLOW_CI
@@ -293,8 +367,6 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 
 	if (loop_new(signals, &r->loop, e))
 		return -1;
-	if (grace && num_parse_u64(grace, 0, GRACE_MAX_MS, &grace_ms, "VX_KILL_GRACE_MS", &ignored))
-		grace_ms = EXEC_GRACE_MS;
 	ro.workers = concurrency;
 	count_tasks(&r->g, &r->w, &ro);
 	r->report = report_new(&ro);
@@ -310,8 +382,8 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 			    .index = r->index,
 			    .stamps = r->stamps,
 			    .store = r->store,
-			    .read_cache = !o->force,
-			    .write_cache = true,
+			    .read_cache = !o->no_read,
+			    .write_cache = !o->no_write,
 			    .sandbox = o->sandbox,
 			    .cont = o->cont,
 			    .concurrency = concurrency,
@@ -319,7 +391,7 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 				    o->timeout_ms ? o->timeout_ms : r->w.settings.timeout_ms,
 			    .default_timeout_by =
 				    o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
-			    .grace_ms = grace_ms,
+			    .grace_ms = kill_grace(),
 			    .guard_pidfd = guard->pidfd,
 			    .cache_dir = r->cache_path,
 		    },
@@ -334,6 +406,8 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	}
 	if (!res.stopped_by)
 		record(r, o->command, &res, concurrency, started, code);
+	if (!res.stopped_by && r->store)
+		clean_cache(r);
 	r->complete = !res.stopped_by && o->all;
 	sched_result_release(&res);
 	return code;
@@ -346,6 +420,9 @@ recover(void *ctx)
 	const struct run *r = ctx;
 	struct err e = ERR_INIT;
 
+	/* A dry run makes nothing, and has no lock: what is there is another run's. */
+	if (r->lockfd < 0)
+		return;
 	if (scratch_recover(r->root.path, r->root.fd, &e))
 		report_warn("%s", e.text);
 }
@@ -375,14 +452,14 @@ run_all(struct run *r, const struct run_options *o, const struct guard *guard, u
 
 	if (!o->dry && scratch_recover(r->root.path, r->root.fd, e))
 		return -1;
-	if (load(r, o, e) || refuse_idle_arguments(r, o, e) ||
+	if (open_filehash(r, e) || load(r, o, e) || refuse_idle_arguments(r, o, e) ||
 		workers(o, &r->w.settings, &concurrency, e) || open_state(r, o, e) ||
 		history_open(r->state_path, &r->history, e) ||
 		plan_init(&r->plan, &r->w, &r->g, &r->files, r->fh, o->sandbox, o->forward,
 			o->nforward, e))
 		return -1;
 	log_debug("phase", "plan made");
-	return o->dry ? dry_print(&r->plan, r->index, r->history, o, product, e)
+	return o->dry ? dry(r, o, concurrency, guard, signals, product, e)
 		      : execute(r, o, concurrency, guard, begin, signals, e);
 }
 
@@ -398,8 +475,8 @@ run_workspace(const struct run_options *o, struct strbuf *product, struct err *e
 	guard_signals(&signals);
 	code = enter(&r, o, &signals, e);
 	/* Guard and core hold the lock together: the next run waits until the one that outlives the
-	 * other is through. Nothing else is open yet. */
-	if (!code && !o->dry)
+	 * other is through. Nothing else is open yet. A dry run may start probes. */
+	if (!code)
 		code = guard_fork(recover, &r, &guard, e);
 	if (!code)
 		code = run_all(&r, o, &guard, begin, &signals, product, e);

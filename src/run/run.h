@@ -14,7 +14,8 @@ struct run_options {
 	const char *command; /* as typed, for the lock and the history */
 	struct strvec words; /* tasks */
 	struct strvec filters;
-	bool all, dry, force, no_cache;
+	bool all, dry;
+	bool no_read, no_write;  /* of the cache; both: no cache at all */
 	const char *concurrency; /* "4", "50%"; NULL: the settings', else usable cores */
 	const char *cache_dir;   /* relative to the current directory; NULL: the settings' */
 	uint64_t timeout_ms;     /* for tasks without one; 0: the settings' */

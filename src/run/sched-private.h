@@ -49,6 +49,7 @@ struct sched {
 	struct loop_timer restore_timer, redraw_timer;
 	bool restore_armed, redraw_armed;
 	struct loop_fd guard;
+	struct prober prober;
 	struct executor *direct, *sandboxed;
 	struct scratch_area *area;
 	struct stage *stage; /* for restores */
@@ -59,6 +60,9 @@ struct sched {
 	bool files_stale; /* an uncached command has run since the last listing */
 	bool halted;      /* nothing new is started: a failure under --continue=never */
 	bool told_no_reports;
+	bool told_index;
+	bool told_moved;
+	bool executed; /* some command was started */
 	int stopped_by;
 	struct err fatal;
 	struct sched_result *result;
@@ -76,8 +80,12 @@ void sched_fail_task(struct sched *s, struct task *t, struct job *j, struct err 
 /* Tells the report and the history; j, output and r may be NULL. */
 void sched_report_end(struct sched *s, struct task *t, const struct job *j,
 	const struct captured *output, const struct exec_result *r);
+/* The index cannot be read or written: said once, and the work goes on without it. */
+void sched_index_failed(struct sched *s, const struct err *why);
 bool sched_wants_cache(const struct sched *s, const struct task *t);
 bool sched_will_save(const struct sched *s, const struct task *t);
+/* Whether the files that every key rests on are as they were; when not, said once. */
+bool sched_keys_hold(struct sched *s);
 /* Directories of the projects inside this one; the array is the caller's. */
 const char **sched_nested_dirs(const struct project *p);
 

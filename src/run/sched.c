@@ -13,6 +13,14 @@ enum {
 	LAST_KILL_MS = 5000
 };
 
+void
+sched_index_failed(struct sched *s, const struct err *why)
+{
+	if (!s->told_index)
+		report_notice(s->o->report, "%s", why->text);
+	s->told_index = true;
+}
+
 bool
 sched_wants_cache(const struct sched *s, const struct task *t)
 {
@@ -23,6 +31,24 @@ bool
 sched_will_save(const struct sched *s, const struct task *t)
 {
 	return sched_wants_cache(s, t) && s->o->write_cache;
+}
+
+bool
+sched_keys_hold(struct sched *s)
+{
+	struct plan *p = s->plan;
+	struct err e = ERR_INIT;
+	int r = fingerprint_holds(&p->fingerprint, p->fh, p->w->rootfd, &e);
+
+	if (r == 1)
+		return true;
+	if (!s->told_moved)
+		report_notice(s->o->report,
+			"%s%s: every key rests on it, so nothing more is looked up or stored "
+			"in this run",
+			r ? e.text : p->fingerprint.moved, r ? "" : " changed");
+	s->told_moved = true;
+	return false;
 }
 
 const char **
@@ -125,6 +151,26 @@ skip(struct sched *s, struct task *t, const struct node *because)
 	sched_end_task(s, t);
 }
 
+/* Whether the task has to wait for probes of its own; it becomes ready again when they have ended. */
+static bool
+waits_for_probes(struct sched *s, struct task *t)
+{
+	if (!t->own_probes || t->probing)
+		return t->probes_left > 0;
+	t->probing = true;
+	t->probes_left = t->nprobes;
+	for (size_t i = 0; i < t->nprobes; i++)
+		prober_add(&s->prober, t->probes[i]);
+	return true;
+}
+
+static void
+probe_ended(void *ctx, struct probe *p)
+{
+	if (p->own && !--p->own->probes_left)
+		sched_became_ready(ctx, p->own);
+}
+
 void
 sched_became_ready(struct sched *s, struct task *t)
 {
@@ -133,7 +179,7 @@ sched_became_ready(struct sched *s, struct task *t)
 
 	if (t->state != TASK_WAITING || t->found)
 		return; /* it was restored meanwhile, or is about to be */
-	if (sched_is_stopping(s))
+	if (s->stopped_by || stop_is_asked_by_now())
 		return;
 	if (because && s->o->cont != CONTINUE_ALWAYS) {
 		skip(s, t, because);
@@ -152,6 +198,8 @@ sched_became_ready(struct sched *s, struct task *t)
 		return;
 	}
 	if (!t->has_key) {
+		if (waits_for_probes(s, t))
+			return;
 		if (s->files_stale) {
 			if (plan_list_files(s->plan, &e)) {
 				sched_fail_task(s, t, NULL, &e);
@@ -210,17 +258,24 @@ may_start(const struct sched *s)
 static void
 dispatch(struct sched *s)
 {
-	struct node *n;
+	while (may_start(s) && !stop_is_asked() &&
+		s->njobs + s->prober.nrunning < s->o->concurrency) {
+		struct node *n;
 
-	while (may_start(s) && !stop_is_asked() && s->njobs < s->o->concurrency &&
-		(n = ready_pop(&s->ready)))
+		/* a probe holds up all that waits for its task */
+		if (prober_start(&s->prober))
+			continue;
+		n = ready_pop(&s->ready);
+		if (!n)
+			break;
 		execute_task(s, plan_task(s->plan, n));
+	}
 }
 
 static void
 arm_redraw(struct sched *s)
 {
-	uint64_t at = report_redraw_at(s->o->report);
+	uint64_t at = s->o->report ? report_redraw_at(s->o->report) : 0;
 
 	if (!at || (s->redraw_armed && s->redraw_timer.at_ns <= at))
 		return;
@@ -270,7 +325,9 @@ on_idle(void *ctx)
 	}
 	arm_redraw(s);
 	/* A signal that waits is what the loop takes next: its number is the exit code. */
-	if (!s->njobs && !restores_left(s) && (!s->ready.n || !may_start(s)) && !stop_is_asked())
+	if (!s->njobs && !s->prober.nrunning && !restores_left(s) &&
+		((!s->ready.n && !prober_has_waiting(&s->prober)) || !may_start(s)) &&
+		!stop_is_asked())
 		loop_stop(s->o->loop);
 }
 
@@ -283,10 +340,12 @@ cancel_all(struct sched *s, int sig)
 	size_t n = s->njobs;
 	struct job **jobs = xcalloc(n, sizeof(*jobs));
 
-	memcpy(jobs, s->jobs, n * sizeof(*jobs));
+	if (n)
+		memcpy(jobs, s->jobs, n * sizeof(*jobs));
 	for (size_t i = 0; i < n; i++)
 		jobs[i]->executor->cancel(jobs[i]->executor, jobs[i]->handle, sig);
 	free(jobs);
+	prober_cancel(&s->prober, sig);
 }
 
 static void
@@ -294,6 +353,7 @@ forward_all(struct sched *s, int sig)
 {
 	for (size_t i = 0; i < s->njobs; i++)
 		s->jobs[i]->executor->forward(s->jobs[i]->executor, s->jobs[i]->handle, sig);
+	prober_forward(&s->prober, sig);
 }
 
 static void
@@ -364,7 +424,7 @@ classify(struct sched *s, struct err *ret)
 		struct task *t = &p->tasks[i];
 		struct err e = ERR_INIT;
 
-		if (stop_is_asked())
+		if (stop_is_asked_by_now())
 			break;
 		if (t->late || t->state != TASK_WAITING)
 			continue;
@@ -379,7 +439,7 @@ classify(struct sched *s, struct err *ret)
 	for (size_t i = 0; i < p->g->n; i++) {
 		struct task *t = &p->tasks[i];
 
-		if (stop_is_asked())
+		if (stop_is_asked_by_now())
 			break;
 		/* The end of another task may have brought it this far already. */
 		if (t->has_key && t->state == TASK_WAITING && !t->found && !node_is_group(t->node))
@@ -424,60 +484,125 @@ close_books(struct sched *s)
 	s->result->stopped_by = s->stopped_by;
 }
 
-int
-sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e)
+static int
+start_up(struct sched *s, const struct sched_options *o, struct sched_result *result, struct err *e)
 {
-	struct sched s = {
+	const char *path = getenv("PATH");
+
+	*s = (struct sched){
 		.o = o,
 		.plan = o->plan,
-		.result = ret,
+		.result = result,
 		.restore_timer = {.fire = restore_one},
 		.redraw_timer = {.fire = redraw},
 		.guard = {.fd = o->guard_pidfd, .events = LOOP_READ, .ready = guard_died},
+		.prober = {.w = o->plan->w,
+			.timeout_ms = o->default_timeout_ms,
+			.timeout_by = o->default_timeout_by,
+			.grace_ms = o->grace_ms,
+			.done = probe_ended,
+			.ctx = s},
 	};
-	const char *path = getenv("PATH");
-	int r;
-
-	*ret = (struct sched_result){0};
+	*result = (struct sched_result){0};
 	/* Found once, on vx's own PATH: a dependency's node_modules/.bin/sh must never be it. */
-	s.sh = proc_find_outside("sh", path ? path : "/usr/bin:/bin", o->plan->w->path);
-	if (!s.sh && !o->fake)
+	s->sh = proc_find_outside("sh", path ? path : "/usr/bin:/bin", o->plan->w->path);
+	if (!s->sh && !o->fake)
 		return err_set(
 			e, ERR_IO, 0, "no `sh` on PATH outside the workspace: tasks cannot be run");
-	loop_on_signal(o->loop, on_signal, &s);
-	loop_on_idle(o->loop, on_idle, &s);
+	if (!o->fake)
+		s->direct = direct_new(o->loop, s->sh);
+	s->prober.executor = o->fake ? o->fake : s->direct;
+	loop_on_signal(o->loop, on_signal, s);
+	loop_on_idle(o->loop, on_idle, s);
 	if (o->guard_pidfd >= 0)
-		loop_add_fd(o->loop, &s.guard);
-	s.stage = stage_new(o->plan->w->rootfd);
-	r = classify(&s, e);
+		loop_add_fd(o->loop, &s->guard);
+	return 0;
+}
+
+/* `failed`: vx itself cannot go on. */
+static void
+shut_down(struct sched *s, bool failed)
+{
+	const struct sched_options *o = s->o;
+
+	if (failed)
+		cancel_all(s, SIGKILL);
+	/* Processes that left their group are still our descendants: we are their subreaper. */
+	if (s->stopped_by)
+		proc_kill_descendants(
+			NULL, 0, clock_monotonic_ns() + (uint64_t)LAST_KILL_MS * 1000000);
+	loop_remove_timer(o->loop, &s->restore_timer);
+	loop_remove_timer(o->loop, &s->redraw_timer);
+	if (o->guard_pidfd >= 0)
+		loop_remove_fd(o->loop, &s->guard);
+	loop_on_signal(o->loop, NULL, NULL);
+	loop_on_idle(o->loop, NULL, NULL);
+	if (s->direct)
+		s->direct->free(s->direct);
+	if (s->sandboxed)
+		s->sandboxed->free(s->sandboxed);
+	if (s->area)
+		scratch_area_close(s->area);
+	prober_release(&s->prober);
+	ready_release(&s->ready);
+	free(s->restores);
+	free(s->ended);
+	free(s->jobs);
+	free(s->sh);
+}
+
+/* Those that keys rest on: nothing else is started until all have ended. */
+static int
+run_shared_probes(struct sched *s, struct err *e)
+{
+	const struct probe_set *set = &s->plan->probes;
+
+	for (size_t i = 0; i < set->n; i++)
+		if (!set->v[i]->own)
+			prober_add(&s->prober, set->v[i]);
+	if (!prober_has_waiting(&s->prober))
+		return 0;
+	/* What was looked at ahead was so before these commands. */
+	filehash_trust(s->plan->fh, false);
+	return loop_run(s->o->loop, e);
+}
+
+int
+sched_probe(const struct sched_options *o, int *ret_stopped_by, struct err *e)
+{
+	struct sched_result unused;
+	struct sched s;
+	int r = start_up(&s, o, &unused, e);
+
+	if (!r)
+		r = run_shared_probes(&s, e);
+	*ret_stopped_by = s.stopped_by;
+	shut_down(&s, r);
+	return r;
+}
+
+int
+sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e)
+{
+	struct sched s;
+	int r = start_up(&s, o, ret, e);
+
+	if (!r)
+		r = run_shared_probes(&s, e);
+	if (!r) {
+		s.stage = stage_new(o->plan->w->rootfd);
+		GROW(ret->history, o->plan->g->n, s.history_cap);
+		r = s.stopped_by ? 0 : classify(&s, e);
+	}
 	if (!r) {
 		seed(&s);
 		r = loop_run(o->loop, e);
 	}
-	if (r)
-		cancel_all(&s, SIGKILL);
-	/* Processes that left their group are still our descendants: we are their subreaper. */
-	if (s.stopped_by)
-		proc_kill_descendants(
-			NULL, 0, clock_monotonic_ns() + (uint64_t)LAST_KILL_MS * 1000000);
-	close_books(&s);
-	loop_remove_timer(o->loop, &s.restore_timer);
-	loop_remove_timer(o->loop, &s.redraw_timer);
-	if (o->guard_pidfd >= 0)
-		loop_remove_fd(o->loop, &s.guard);
-	loop_on_signal(o->loop, NULL, NULL);
-	loop_on_idle(o->loop, NULL, NULL);
-	if (s.direct)
-		s.direct->free(s.direct);
-	if (s.sandboxed)
-		s.sandboxed->free(s.sandboxed);
-	if (s.area)
-		scratch_area_close(s.area);
+	if (!r)
+		close_books(&s);
 	stage_free(s.stage);
-	ready_release(&s.ready);
-	free(s.restores);
-	free(s.ended);
-	free(s.jobs);
-	free(s.sh);
+	shut_down(&s, r);
+	if (r)
+		sched_result_release(ret);
 	return r;
 }

@@ -27,10 +27,10 @@ enum continue_mode {
 struct sched_options {
 	struct plan *plan;
 	struct loop *loop;
-	struct report *report;
-	struct index *index;  /* NULL: no cache at all */
-	struct index *stamps; /* what vx made here before; NULL: nothing is known */
-	struct store *store;  /* NULL with index */
+	struct report *report; /* sched_probe: NULL */
+	struct index *index;   /* NULL: no cache at all */
+	struct index *stamps;  /* what vx made here before; NULL: nothing is known */
+	struct store *store;   /* NULL with index */
 	bool read_cache, write_cache;
 	enum sandbox_mode sandbox;
 	enum continue_mode cont;
@@ -50,6 +50,10 @@ struct sched_result {
 	struct history_task *history; /* by task; owned, as is what it points to */
 	size_t nhistory;
 };
+
+/* Runs the probes that keys rest on, but for those that wait for a task, and nothing else: before keys
+ * are asked for without a run. *ret_stopped_by: as in sched_result. */
+int sched_probe(const struct sched_options *o, int *ret_stopped_by, struct err *e);
 
 /* Returns 0 when every task has its end, good or bad. -1: vx itself cannot go on (all jobs have
  * been ended by then). */

@@ -109,20 +109,39 @@ out:
 	return ret;
 }
 
+/* A result that was made with better proof stays. Then what lies in the workspace is that result only if
+ * the bytes are the same. */
+static int
+put_row(struct sched *s, const struct entry *en, bool *ret_is_here, struct err *e)
+{
+	struct entry kept = {0};
+	int r = index_put(s->o->index, en, e);
+
+	*ret_is_here = r > 0;
+	if (r)
+		return r < 0 ? -1 : 0;
+	r = index_get(s->o->index, &en->key, &kept, e);
+	*ret_is_here = r > 0 && kept.has_tree == en->has_tree &&
+		       (!en->has_tree || digest_equal(&kept.tree, &en->tree));
+	entry_release(&kept);
+	return r < 0 ? -1 : 0;
+}
+
 static int
 write_row(struct sched *s, struct job *j, struct entry *en, struct err *e)
 {
 	struct task *t = j->task;
 	const char **nested = sched_nested_dirs(t->node->project);
 	struct outputs now = {0};
+	bool is_here = true;
 	int r = -1;
 
 	if (!outputs_scan(s->plan->w->rootfd, &t->node->def->cache->outputs, nested,
 		    t->node->project->nnested, &now, e) &&
-		index_put(s->o->index, en, e) >= 0 &&
-		!index_stamp(s->o->index, t->node->id, &t->key, &now, e))
+		!put_row(s, en, &is_here, e) &&
+		(!is_here || !index_stamp(s->o->index, t->node->id, &t->key, &now, e)))
 		r = 0;
-	j->remember = j->remember && r;
+	j->remember = j->remember && (r || !is_here);
 	outputs_release(&now);
 	free(nested);
 	return r;
@@ -158,6 +177,11 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 	}
 	if (!save)
 		goto out;
+	/* After its own writes have come into the workspace: they may be what changes it. */
+	if (!sched_keys_hold(s)) {
+		t->tainted = true;
+		goto out;
+	}
 	err_clear(&why);
 	truth = plan_still_true(s->plan, t, &j->moment, t->started_ns, &moved, &why);
 	if (truth == 1) {

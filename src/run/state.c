@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/state.h"
 #include "run/report.h"
+#include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -9,6 +10,7 @@
 #include "util/path.h"
 #include "util/stop.h"
 #include "util/strbuf.h"
+#include "workspace/root.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,8 +32,11 @@ write_ignore_file(int dirfd, const char *shown, struct err *e)
 	if (fd < 0)
 		return errno == EEXIST ? 0
 				       : err_set(e, ERR_IO, errno, "write %s/.gitignore", shown);
-	if (fd_write_all(fd, "*\n", 2))
-		return err_set(e, ERR_IO, errno, "write %s/.gitignore", shown);
+	if (fd_write_all(fd, "*\n", 2)) {
+		err_set(e, ERR_IO, errno, "write %s/.gitignore", shown);
+		unlinkat(dirfd, ".gitignore", 0);
+		return -1;
+	}
 	return 0;
 }
 
@@ -158,6 +163,39 @@ is_cache_place(int fd)
 }
 
 int
+state_cache_path(const struct root *root, const char *state_path, const char *setting,
+	const char *flag, char **ret, struct err *e)
+{
+	cleanup_free char *dir = NULL, *cwd = path_join(root->path, root->cwd);
+	const char *set = flag ? flag : setting;
+	const char *home = getenv("HOME");
+	struct stat st;
+
+	if (!set)
+		dir = path_join(state_path, "cache");
+	else if (*set == '/')
+		dir = xstrdup(set);
+	else if (!flag && !strncmp(set, "~/", 2) && home)
+		dir = path_join(home, set + 2);
+	else
+		dir = path_join(flag ? cwd : root->path, set);
+	/* A repository can ship a link there. */
+	if (!set && !lstat(dir, &st) && S_ISLNK(st.st_mode))
+		return err_set(e, ERR_CONFIG, 0,
+			"%s is a link, which vx does not follow: remove it, and name the cache by "
+			"cacheDir",
+			dir);
+	*ret = take_ptr(&dir);
+	return 0;
+}
+
+bool
+state_owns_cache(const char *state_path, const char *cache_path)
+{
+	return path_is_within(cache_path, state_path);
+}
+
+int
 state_make_cache(const char *dir, char **ret_path, struct err *e)
 {
 	cleanup_free char *real = NULL;
@@ -188,8 +226,12 @@ state_make_cache(const char *dir, char **ret_path, struct err *e)
 			"directory, or a "
 			"new one",
 			dir);
-	if (write_ignore_file(fd, dir, e))
-		return -1;
+	/* A full disk is no reason not to run: the next run writes it. */
+	if (write_ignore_file(fd, dir, e)) {
+		if (e->num != ENOSPC && e->num != EDQUOT)
+			return -1;
+		err_clear(e);
+	}
 	real = realpath(dir, NULL);
 	if (!real)
 		return err_set(e, ERR_IO, errno, "open the cache directory %s", dir);

@@ -9,6 +9,7 @@
 #include "util/base.h"
 
 struct err;
+struct root;
 
 /* Makes <root>/.vx if it is not there. *ret_path (owned) is absolute. */
 int state_make(int rootfd, const char *root_path, char **ret_path, struct err *e);
@@ -22,8 +23,15 @@ int state_make(int rootfd, const char *root_path, char **ret_path, struct err *e
 int state_lock(
 	const char *state_path, const char *command, int *ret_fd, int *ret_signal, struct err *e);
 
-/* Makes the cache directory, which must be new, empty or a cache, and, outside .vx, a .gitignore that ignores all of it. Canonical and
- * absolute in *ret_path (owned). `dir` is absolute. */
+/* Where the cache is: `flag` (--cache-dir, relative to the current directory), `setting` (relative to
+ * the root, or below ~/), else .vx/cache, which is no link. Absolute and owned; it need not exist. */
+int state_cache_path(const struct root *root, const char *state_path, const char *setting,
+	const char *flag, char **ret, struct err *e);
+/* Whether this cache, canonical, is the workspace's own: then nobody uses it but who has the lock. */
+bool state_owns_cache(const char *state_path, const char *cache_path);
+
+/* Makes the cache directory, which must be new, empty or a cache, and, outside .vx, a .gitignore that
+ * ignores all of it. Canonical and absolute in *ret_path (owned). `dir` is absolute. */
 int state_make_cache(const char *dir, char **ret_path, struct err *e);
 
 #endif

@@ -32,14 +32,14 @@ arena_release(struct arena *a)
 	arena_init(a);
 }
 
-void *
-arena_alloc(struct arena *a, size_t n)
+/* Strings stand close together, and leave the next place anywhere. */
+static void *
+take(struct arena *a, size_t n, size_t align)
 {
-	size_t align = _Alignof(max_align_t);
-	void *p;
+	size_t gap = -(uintptr_t)a->next & (align - 1);
+	char *p;
 
-	n = (n + align - 1) / align * align;
-	if (!a->next || n > a->left) {
+	if (!a->next || n > a->left || gap > a->left - n) {
 		size_t size = n > ARENA_BLOCK ? n : ARENA_BLOCK;
 		struct arena_block *b = xmalloc(sizeof(*b) + size);
 
@@ -47,11 +47,18 @@ arena_alloc(struct arena *a, size_t n)
 		a->head = b;
 		a->next = b->data;
 		a->left = size;
+		gap = 0;
 	}
-	p = a->next;
-	a->next += n;
-	a->left -= n;
-	return memset(p, 0, n);
+	p = a->next + gap;
+	a->next = p + n;
+	a->left -= gap + n;
+	return p;
+}
+
+void *
+arena_alloc(struct arena *a, size_t n)
+{
+	return memset(take(a, n, _Alignof(max_align_t)), 0, n);
 }
 
 void *
@@ -67,10 +74,11 @@ arena_alloc_array(struct arena *a, size_t n, size_t size)
 char *
 arena_memdupz(struct arena *a, const void *p, size_t n)
 {
-	char *s = arena_alloc(a, n + 1);
+	char *s = take(a, n + 1, 1);
 
 	if (n)
 		memcpy(s, p, n);
+	s[n] = '\0';
 	return s;
 }
 
@@ -83,14 +91,16 @@ arena_strdup(struct arena *a, const char *s)
 char *
 arena_printf(struct arena *a, const char *fmt, ...)
 {
+	char text[256], *s;
 	va_list ap;
-	char *s;
 	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	s = arena_alloc(a, (size_t)n + 1);
+	if (n < (int)sizeof(text))
+		return arena_memdupz(a, text, n < 0 ? 0 : (size_t)n);
+	s = take(a, (size_t)n + 1, 1);
 	va_start(ap, fmt);
 	vsnprintf(s, (size_t)n + 1, fmt, ap);
 	va_end(ap);

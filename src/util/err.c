@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "util/err.h"
+#include <errno.h>
 #include <stdarg.h>
 
 int
@@ -17,7 +18,8 @@ err_set(struct err *e, enum err_kind kind, int num, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(e->text);
 	if (num)
-		snprintf(e->text + n, sizeof(e->text) - n, ": %s", strerror(num));
+		snprintf(e->text + n, sizeof(e->text) - n, ": %s%s", strerror(num),
+			num == EMFILE ? " (raise the limit: ulimit -n)" : "");
 	return -1;
 }
 

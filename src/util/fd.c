@@ -41,7 +41,9 @@ fd_read_all(int fd, struct strbuf *out, size_t max)
 	for (;;) {
 		ssize_t k;
 
-		strbuf_grow(out, 4096);
+		/* The room that there is will do: the end alone may be left to come. */
+		if (out->len + FD_READ_ROOM >= out->cap)
+			strbuf_grow(out, 4096);
 		k = read(fd, out->buf + out->len, out->cap - 1 - out->len);
 		if (k < 0) {
 			if (errno == EINTR)

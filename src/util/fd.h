@@ -16,7 +16,11 @@ void fd_close(int *fd);
 
 /* All of `n` bytes, over short writes and EINTR. errno on -1. */
 int fd_write_all(int fd, const void *p, size_t n);
-/* Appends until end of file; more than `max` bytes is EFBIG. errno on -1. */
+enum {
+	FD_READ_ROOM = 64
+};
+/* Appends until end of file; more than `max` bytes is EFBIG. errno on -1. Room for FD_READ_ROOM more
+ * than is in the file saves making more of it. */
 int fd_read_all(int fd, struct strbuf *out, size_t max);
 
 /* Reads a file at dirfd/path whole. -1 with errno in e->num, "read PATH: …". */

@@ -91,7 +91,7 @@ components_match(const struct component *c, size_t n, const char *path, bool pre
 			return false; /* some component is left, and giving "**" more only takes
 					 names away */
 
-		size_t len = strcspn(s, "/");
+		size_t len = (size_t)(strchrnul(s, '/') - s);
 		if (i < n && component_match(&c[i], s, len)) {
 			i++;
 			s += len + (s[len] == '/');
@@ -143,7 +143,7 @@ alternative_may_match_below(const struct alternative *a, const char *dir)
 	if (!a->n)
 		return true;
 	while (*s) {
-		size_t len = strcspn(s, "/");
+		size_t len = (size_t)(strchrnul(s, '/') - s);
 
 		if (i == a->n)
 			return false;

@@ -77,7 +77,7 @@ path_normalise(const char *path)
 		root = 1;
 	}
 	while (*path) {
-		size_t n = strcspn(path, "/");
+		size_t n = (size_t)(strchrnul(path, '/') - path);
 
 		if (n == 0 || (n == 1 && path[0] == '.')) {
 			; /* nothing */
@@ -145,7 +145,7 @@ path_is_normal(const char *path)
 	if (!*path)
 		return true;
 	for (;;) {
-		size_t n = strcspn(path, "/");
+		size_t n = (size_t)(strchrnul(path, '/') - path);
 
 		if (n == 0 || (n == 1 && path[0] == '.') ||
 			(n == 2 && path[0] == '.' && path[1] == '.'))

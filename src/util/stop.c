@@ -32,3 +32,11 @@ stop_is_asked(void)
 			return true;
 	return false;
 }
+
+bool
+stop_is_asked_by_now(void)
+{
+	static unsigned calls;
+
+	return calls++ % 64 == 0 && stop_is_asked();
+}

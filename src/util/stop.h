@@ -20,5 +20,7 @@ void stop_signals(sigset_t *ret);
 bool stop_is_ignored(int sig);
 /* One of them is pending. */
 bool stop_is_asked(void);
+/* The same, looked at in every 64th call alone: for steps of a few microseconds. */
+bool stop_is_asked_by_now(void);
 
 #endif

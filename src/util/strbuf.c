@@ -60,41 +60,37 @@ strbuf_take(struct strbuf *sb)
 }
 
 void
-strbuf_add(struct strbuf *sb, const void *p, size_t n)
+strbuf_addu(struct strbuf *sb, uint64_t v)
 {
-	if (!n)
-		return;
-	strbuf_grow(sb, n);
-	memcpy(sb->buf + sb->len, p, n);
-	sb->len += n;
-	sb->buf[sb->len] = '\0';
-}
+	char digits[20];
+	size_t i = sizeof(digits);
 
-void
-strbuf_adds(struct strbuf *sb, const char *s)
-{
-	strbuf_add(sb, s, strlen(s));
-}
-
-void
-strbuf_addch(struct strbuf *sb, char c)
-{
-	strbuf_add(sb, &c, 1);
+	do
+		digits[--i] = (char)('0' + v % 10);
+	while (v /= 10);
+	strbuf_add(sb, digits + i, sizeof(digits) - i);
 }
 
 void
 strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list ap)
 {
+	enum {
+		MOST = 128 /* texts are shorter: they are written once */
+	};
 	va_list again;
+	size_t room;
 	int n;
 
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, ap);
-	if (n > 0) {
+	strbuf_grow(sb, MOST);
+	room = sb->cap - sb->len;
+	n = vsnprintf(sb->buf + sb->len, room, fmt, ap);
+	if (n > 0 && (size_t)n >= room) {
 		strbuf_grow(sb, (size_t)n);
 		vsnprintf(sb->buf + sb->len, (size_t)n + 1, fmt, again);
-		sb->len += (size_t)n;
 	}
+	if (n > 0)
+		sb->len += (size_t)n;
 	va_end(again);
 }
 

@@ -29,11 +29,33 @@ void strbuf_grow(struct strbuf *sb, size_t extra); /* room for extra more bytes 
 /* The content as an owned string; sb is empty afterwards. */
 char *strbuf_take(struct strbuf *sb);
 
-void strbuf_add(struct strbuf *sb, const void *p, size_t n);
-void strbuf_adds(struct strbuf *sb, const char *s);
-void strbuf_addch(struct strbuf *sb, char c);
+void strbuf_addu(struct strbuf *sb, uint64_t v); /* decimal */
 void strbuf_addf(struct strbuf *sb, const char *fmt, ...) attr_printf(2, 3);
 void strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list ap) attr_printf(2, 0);
+
+static inline void
+strbuf_add(struct strbuf *sb, const void *p, size_t n)
+{
+	if (!n)
+		return;
+	if (sb->len + n >= sb->cap)
+		strbuf_grow(sb, n);
+	memcpy(sb->buf + sb->len, p, n);
+	sb->len += n;
+	sb->buf[sb->len] = '\0';
+}
+
+static inline void
+strbuf_adds(struct strbuf *sb, const char *s)
+{
+	strbuf_add(sb, s, strlen(s));
+}
+
+static inline void
+strbuf_addch(struct strbuf *sb, char c)
+{
+	strbuf_add(sb, &c, 1);
+}
 
 /*
  * Adds a name for a message to a person: control bytes, DEL and the C1 range become \xNN, a

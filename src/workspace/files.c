@@ -293,23 +293,28 @@ files_release(struct files *f)
 	*f = (struct files){0};
 }
 
-/* The first path that is not less than dir followed by `after` (0: dir itself). */
-static size_t
-first_from(const struct files *f, const char *dir, size_t len, unsigned char after)
+/* Whether the path is not less than dir followed by `after`. */
+static bool
+is_from(const char *path, const char *dir, size_t len, unsigned char after)
 {
-	size_t lo = 0, hi = f->n;
+	int c = strncmp(path, dir, len);
+
+	return c > 0 || (!c && (unsigned char)path[len] >= after);
+}
+
+/* The first path in [lo, hi) that is not less than dir followed by `after` (0: dir itself). */
+static size_t
+first_from(const struct files *f, size_t lo, size_t hi, const char *dir, size_t len,
+	unsigned char after)
+{
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		const char *p = f->paths[mid];
-		int c = strncmp(p, dir, len);
 
-		if (!c)
-			c = (unsigned char)p[len] < after ? -1 : 1;
-		if (c < 0)
-			lo = mid + 1;
-		else
+		if (is_from(f->paths[mid], dir, len, after))
 			hi = mid;
+		else
+			lo = mid + 1;
 	}
 	return lo;
 }
@@ -319,6 +324,14 @@ files_below(const struct files *f, const char *dir, size_t *ret_from, size_t *re
 {
 	size_t len = strlen(dir);
 
-	*ret_from = first_from(f, dir, len, 0);
-	*ret_to = len ? first_from(f, dir, len, '/' + 1) : f->n;
+	size_t end = f->n, step = 8;
+
+	*ret_from = first_from(f, 0, f->n, dir, len, 0);
+	/* Most directories are small: the end is near. */
+	for (size_t at = *ret_from; len && at + step < f->n; at += step, step *= 2)
+		if (is_from(f->paths[at + step], dir, len, '/' + 1)) {
+			end = at + step;
+			break;
+		}
+	*ret_to = len ? first_from(f, *ret_from, end, dir, len, '/' + 1) : f->n;
 }

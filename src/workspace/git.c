@@ -138,12 +138,15 @@ wait_for(pid_t pid, int *ret_status)
 static int
 read_answer(const struct git_job *j, struct strbuf *ret, struct err *e)
 {
+	struct stat st;
 	int status;
 
 	if (wait_for(j->pid, &status))
 		return err_set(e, ERR_IO, errno, "wait for git");
 	if (status)
 		return git_failed(j->err, status, e);
+	if (!fstat(j->out, &st) && st.st_size < LISTING_MAX)
+		strbuf_grow(ret, (size_t)st.st_size + FD_READ_ROOM);
 	if (lseek(j->out, 0, SEEK_SET) < 0 || fd_read_all(j->out, ret, LISTING_MAX))
 		return err_set(e, ERR_IO, errno, "list files");
 	return 0;

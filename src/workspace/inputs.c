@@ -93,7 +93,7 @@ static bool
 is_never_input(const char *path)
 {
 	for (const char *p = path;;) {
-		size_t n = strcspn(p, "/");
+		size_t n = (size_t)(strchrnul(p, '/') - p);
 
 		if (!p[n])
 			return has_suffix(p, n, ".tsbuildinfo") || has_suffix(p, n, ".bun-build") ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The quick way through a manifest. A workspace has a thousand of them, and to build a tree of each
- * costs more than all else that loading does. This reads the common kind in one pass: plain ASCII,
- * no escapes in what is needed, no member globs or catalogs. Whatever it does not understand, be it
+ * The quick way through a manifest, of which a workspace has a thousand: the common kind is read in one
+ * pass, without building a tree. Plain ASCII, no escapes in what is needed, no member globs or
+ * catalogs. Whatever it does not understand, be it
  * valid or not, it leaves to the parser in manifest.c; so it never refuses, and never accepts what
  * the parser would refuse, but for a key that is there twice in what it skips.
  */

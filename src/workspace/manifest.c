@@ -60,24 +60,23 @@ read_deps(const struct json_doc *doc, struct arena *a, struct manifest *m, struc
 		max += json_object_size(json_object_get(doc->root, buckets[i].field));
 	m->deps = arena_array(a, max, struct manifest_dep);
 	for (size_t i = 0; i < array_len(buckets); i++) {
-		json_t *bucket = json_object_get(doc->root, buckets[i].field), *spec;
+		const json_t *bucket = json_object_get(doc->root, buckets[i].field);
 		struct json_at at = {.doc = doc, .key = buckets[i].field};
-		const char *name;
 
 		if (is_absent(bucket))
 			continue;
 		if (!json_is_object(bucket))
 			return json_error(&at, e, "is not an object of package names and versions");
-		json_object_foreach(bucket, name, spec)
-		{
-			struct json_at here = {.doc = doc, .up = &at, .key = name};
+		for (size_t k = 0; k < bucket->n; k++) {
+			const json_t *spec = &bucket->items[k];
+			struct json_at here = {.doc = doc, .up = &at, .key = spec->key};
 
 			if (!json_is_string(spec))
 				return json_error(&here, e, "is not a string");
 			m->deps[m->ndeps++] = (struct manifest_dep){
 				.bucket = buckets[i].bucket,
-				.name = arena_strdup(a, name),
-				.spec = arena_strdup(a, json_string_value(spec)),
+				.name = arena_strdup(a, spec->key),
+				.spec = arena_strdup(a, spec->text),
 			};
 		}
 	}
@@ -88,19 +87,16 @@ static int
 read_globs(const struct json_at *at, const json_t *list, struct arena *a, struct manifest *m,
 	struct err *e)
 {
-	const json_t *glob;
-	size_t i;
-
 	if (!json_is_array(list))
 		return json_error(at, e, "is not an array of strings");
 	m->workspaces = arena_array(a, json_array_size(list), const char *);
-	json_array_foreach(list, i, glob)
-	{
+	for (size_t i = 0; i < list->n; i++) {
+		const json_t *glob = &list->items[i];
 		struct json_at here = {.doc = at->doc, .up = at, .index = i};
 
 		if (!json_is_string(glob))
 			return json_error(&here, e, "is not a string");
-		m->workspaces[m->nworkspaces++] = arena_strdup(a, json_string_value(glob));
+		m->workspaces[m->nworkspaces++] = arena_strdup(a, glob->text);
 	}
 	return 0;
 }
@@ -108,7 +104,7 @@ read_globs(const struct json_at *at, const json_t *list, struct arena *a, struct
 static int
 read_workspaces(const struct json_doc *doc, struct arena *a, struct manifest *m, struct err *e)
 {
-	json_t *v = json_object_get(doc->root, "workspaces"), *packages;
+	const json_t *v = json_object_get(doc->root, "workspaces"), *packages;
 	struct json_at at = {.doc = doc, .key = "workspaces"};
 	struct json_at inner = {.doc = doc, .up = &at, .key = "packages"};
 
@@ -122,58 +118,55 @@ read_workspaces(const struct json_doc *doc, struct arena *a, struct manifest *m,
 }
 
 static size_t
-count_catalogs(json_t *holder)
+count_catalogs(const json_t *holder)
 {
+	const json_t *named = json_object_get(holder, "catalogs");
 	size_t n = json_object_size(json_object_get(holder, "catalog"));
-	const char *key;
-	json_t *v;
 
-	json_object_foreach(json_object_get(holder, "catalogs"), key, v) n += json_object_size(v);
+	for (size_t i = 0; i < json_object_size(named); i++)
+		n += json_object_size(&named->items[i]);
 	return n;
 }
 
 static void
-read_catalog(json_t *catalog, const char *label, struct arena *a, struct manifest *m)
+read_catalog(const json_t *catalog, const char *label, struct arena *a, struct manifest *m)
 {
-	const char *name;
-	json_t *spec;
+	for (size_t i = 0; i < json_object_size(catalog); i++) {
+		const json_t *spec = &catalog->items[i];
 
-	json_object_foreach(catalog, name, spec)
-	{
 		if (!json_is_string(spec))
 			continue; /* the package manager's to refuse */
 		m->catalogs[m->ncatalogs++] = (struct catalog_entry){
 			.catalog = label,
-			.name = arena_strdup(a, name),
-			.spec = arena_strdup(a, json_string_value(spec)),
+			.name = arena_strdup(a, spec->key),
+			.spec = arena_strdup(a, spec->text),
 		};
 	}
 }
 
 /* bun: `catalog` and `catalogs` stand in the root manifest or in its `workspaces`. */
 static void
-read_catalogs(json_t *root, struct arena *a, struct manifest *m)
+read_catalogs(const json_t *root, struct arena *a, struct manifest *m)
 {
-	json_t *holders[] = {root, json_object_get(root, "workspaces")};
+	const json_t *holders[] = {root, json_object_get(root, "workspaces")};
 	size_t n = count_catalogs(holders[0]) + count_catalogs(holders[1]);
 
 	if (!n)
 		return;
 	m->catalogs = arena_array(a, n, struct catalog_entry);
 	for (size_t i = 0; i < array_len(holders); i++) {
-		const char *label;
-		json_t *v;
+		const json_t *named = json_object_get(holders[i], "catalogs");
 
 		read_catalog(json_object_get(holders[i], "catalog"), "default", a, m);
-		json_object_foreach(json_object_get(holders[i], "catalogs"), label, v)
-			read_catalog(v, arena_strdup(a, label), a, m);
+		for (size_t k = 0; k < json_object_size(named); k++)
+			read_catalog(&named->items[k], arena_strdup(a, named->items[k].key), a, m);
 	}
 }
 
 static int
 read_manifest(const struct json_doc *doc, struct arena *a, struct manifest *m, struct err *e)
 {
-	json_t *name, *version;
+	const json_t *name, *version;
 	struct json_at at = {.doc = doc, .key = "name"};
 
 	if (!json_is_object(doc->root))
@@ -181,8 +174,8 @@ read_manifest(const struct json_doc *doc, struct arena *a, struct manifest *m, s
 	name = json_object_get(doc->root, "name");
 	if (name && !json_is_string(name))
 		return json_error(&at, e, "is not a string");
-	if (name && json_string_length(name)) {
-		m->name = arena_strdup(a, json_string_value(name));
+	if (name && name->len) {
+		m->name = arena_strdup(a, name->text);
 		if (manifest_check_name(m->name, doc->file, e) < 0)
 			return -1;
 	}

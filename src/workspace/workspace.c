@@ -70,8 +70,11 @@ mark(void *ctx, const char *name, unsigned char type)
 static const char *
 shown_path(struct loading *l, const char *dir, const char *name)
 {
-	return *dir ? arena_printf(&l->w->arena, "%s/%s", dir, name)
-		    : arena_strdup(&l->w->arena, name);
+	cleanup_strbuf struct strbuf path = STRBUF_INIT;
+
+	strbuf_adds(&path, dir);
+	path_append(&path, name);
+	return arena_memdupz(&l->w->arena, path.buf, path.len);
 }
 
 static const char *

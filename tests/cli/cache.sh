@@ -133,6 +133,44 @@ mkdir "$T/empty"
 run run lib#build --cache-dir "$T/empty"
 exits 0 "an empty one"
 
+# --cache: reading and writing apart.
+fresh
+echo "other two" >packages/other/src/in
+run run other#build --cache local:r
+is "$(ran)" "other.build " "only reading: a miss runs"
+run run other#build --cache local:r
+is "$(ran)" "other.build other.build " "and is not saved"
+echo "other one" >packages/other/src/in
+run run other#build --cache=local:r
+exits 0 "what was saved before"
+is "$(ran)" "other.build other.build " "is read"
+is "$(cat packages/other/dist/d/out)" "other one" "and restored"
+fresh
+echo "other two" >packages/other/src/in
+run run other#build --cache local:w
+is "$(ran)" "other.build " "only writing: it runs"
+run run other#build --cache local:w
+is "$(ran)" "other.build other.build " "though it is there"
+run run other#build
+is "$(ran)" "other.build other.build " "for others"
+touch packages/other/dist/kept
+run run other#build --cache local:
+is "$(ran)" "other.build other.build other.build " "neither: it runs"
+said 'no cache' "without a cache"
+ok "and outputs are not cleaned before" test -e packages/other/dist/kept
+fresh
+run run other#build --cache local:r --force
+is "$(ran)" "other.build " "--force outranks it"
+run run other#build --cache local:rw,remote: --no-cache
+is "$(ran)" "other.build other.build " "so does --no-cache"
+for bad in local r rw local:x local:rr local:rww disk:r 'local:r,' remote:r local:r,remote:w; do
+	run run other#build --cache "$bad"
+	exits 2 "--cache $bad is refused"
+done
+said 'a remote cache is not in this vx yet' "a remote one in words"
+echo "other one" >packages/other/src/in
+run run other#build
+
 # A failure is never stored.
 put packages/bad/vx.config.json <<E
 { "name": "bad", "tasks": { "build": {

@@ -12,6 +12,7 @@ fields() {
 	BEGIN {
 		prefix["workspace_fields"] = prefix["project_fields"] = prefix["task_fields"] = ""
 		prefix["rules_fields"] = "rules."
+		prefix["retention_fields"] = "cacheRetention."
 		prefix["exec_fields"] = "exec."
 		prefix["env_fields"] = "exec.env."
 		prefix["sandbox_fields"] = "exec.sandbox."

@@ -151,10 +151,29 @@ test_command(void)
 	check_output("cat <<A; cat <<\\B\na\nA\nb\nB\n", "-", "a\nb\n");
 }
 
+static void
+test_probe_env(void)
+{
+	char *base[] = {(char[]){"PATH=/bin"}, (char[]){"VX_RUN_TASK=x"},
+		(char[]){"VX_RUN_WORKSPACE=/outer"}, (char[]){"ANY=1"}, NULL};
+	cleanup_strvec struct strvec env = STRVEC_INIT, top = STRVEC_INIT;
+
+	env_build_probe("/ws", "p/a", base, &env);
+	ok_str(strvec_getenv(&env, "PATH"), "/ws/p/a/node_modules/.bin:/ws/node_modules/.bin:/bin",
+		"PATH of a probe");
+	ok_str(strvec_getenv(&env, "ANY"), "1", "all of vx's environment");
+	ok_str(strvec_getenv(&env, "VX_RUN_WORKSPACE"), "/ws", "in this workspace");
+	ok(!strvec_getenv(&env, "VX_RUN_TASK") && !strvec_getenv(&env, "FORCE_COLOR"),
+		"of no task");
+	env_build_probe("/ws", "", base, &top);
+	ok_str(strvec_getenv(&top, "PATH"), "/ws/node_modules/.bin:/bin", "in the root");
+}
+
 int
 main(void)
 {
 	test_env();
+	test_probe_env();
 	test_command();
 	return tap_done();
 }

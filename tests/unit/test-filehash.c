@@ -5,6 +5,7 @@
 #include "util/fd.h"
 #include "util/strbuf.h"
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 
 static struct filehash *fh;
@@ -268,6 +269,103 @@ test_trust(void)
 	ws_end();
 }
 
+/* The second thread's answers are those of looking. */
+static void
+test_look_ahead(void)
+{
+	ino_t ino;
+
+	ws_begin();
+	ws_write("same", "s");
+	ws_write("later", "l");
+	ws_write("changed", "c");
+	ws_write("gone", "g");
+	ws_write("way/f", "f");
+	ws_link("link", "a");
+	wait_past_racy("link");
+	ws_write("racy", "r");
+	open_memory();
+	look("same");
+	look("later");
+	look("changed");
+	look("gone");
+	look("way/f");
+	look("link");
+	look("racy");
+	close_memory(true);
+	ws_write("changed", "d");
+	ws_remove("gone");
+	renameat(ws_fd, "way", ws_fd, "real");
+	ws_write("real/f", "g");
+	ws_link("way", "real");
+	ino = stat_file_ino();
+	open_memory();
+	filehash_look_ahead(fh, ws_fd);
+	filehash_trust(fh, true);
+	ws_write("later", "m");
+	want("same", "100644", "s", "what is as it was");
+	want("changed", "100644", "d", "what is not is read");
+	ok_str(look("gone"), "absent", "what is gone");
+	want("link", "120000", "a", "a link");
+	want("racy", "100644", "r", "a racy one");
+	ok_str(look("way/f"), "absent", "what a link now leads to is not read");
+	want("later", "100644", "l", "the answer is from when trust began");
+	filehash_trust(fh, false);
+	want("later", "100644", "m", "and ends with it");
+	close_memory(true);
+	ok(stat_file_ino() != ino, "what was learned is kept");
+	open_memory();
+	filehash_look_ahead(fh, ws_fd);
+	filehash_trust(fh, true);
+	want("later", "100644", "m", "and is known");
+	filehash_trust(fh, false);
+	close_memory(false);
+	open_memory();
+	filehash_look_ahead(fh, ws_fd);
+	close_memory(false);
+	ok(true, "closing does not wait for a use");
+	ws_end();
+}
+
+/* Rows are found from wherever the last one was. */
+static void
+test_any_order(void)
+{
+	enum {
+		N = 61
+	};
+	char name[16];
+	bool right = true;
+
+	ws_begin();
+	open_memory();
+	for (int i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "f%02d", i);
+		ws_write(name, name);
+		look(name);
+	}
+	wait_past_racy(name);
+	close_memory(false);
+	open_memory();
+	for (int i = 0; i < N; i++)
+		for (int k = 0; k < N; k++) {
+			struct digest d;
+			char hex[DIGEST_HEX];
+
+			snprintf(name, sizeof(name), "f%02d", i);
+			look(name);
+			snprintf(name, sizeof(name), "f%02d", k);
+			digest_bytes(name, strlen(name), &d);
+			digest_hex(&d, hex);
+			right &= !strcmp(look(name) + strlen("100644:"), hex);
+			snprintf(name, sizeof(name), "f%02dx", k);
+			right &= !strcmp(look(name), "absent");
+		}
+	ok(right, "in any order, with what is not there between");
+	close_memory(false);
+	ws_end();
+}
+
 static void
 test_links_on_the_way(void)
 {
@@ -280,14 +378,50 @@ test_links_on_the_way(void)
 	ws_end();
 }
 
+/* What a sandbox would not show is not keyed either, and each time said. */
+static void
+test_overlay_attribute(void)
+{
+	cleanup_close int fd = -1;
+
+	ws_begin();
+	open_memory();
+	ws_write("empty", "");
+	ws_write("full", "x");
+	wait_past_racy("empty");
+	want("empty", "100644", "", "an empty file");
+	fd = openat(ws_fd, "full", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fsetxattr(fd, "user.overlay.whiteout", "", 0, 0)) {
+		skip("an attribute of overlayfs", "no user attributes here");
+	} else {
+		fd_close(&fd);
+		want("full", "100644", "x", "the attribute does nothing to a file with content");
+		fd = openat(ws_fd, "empty", O_RDONLY | O_CLOEXEC);
+		fsetxattr(fd, "user.overlay.whiteout", "", 0, 0);
+		for (int i = 0; i < 2; i++) {
+			ok(strstr(look("empty"), "empty has the attribute user.overlay.whiteout"),
+				"it hides an empty one: an error that names it");
+			close_memory(true);
+			open_memory();
+		}
+		fremovexattr(fd, "user.overlay.whiteout");
+		want("empty", "100644", "", "without it all is well");
+	}
+	close_memory(true);
+	ws_end();
+}
+
 int
 main(void)
 {
 	test_kinds();
+	test_overlay_attribute();
 	test_same_size_and_mtime();
 	test_memory();
 	test_no_reading();
 	test_trust();
+	test_look_ahead();
+	test_any_order();
 	test_links_on_the_way();
 	return tap_done();
 }

@@ -118,6 +118,85 @@ test_expansion(void)
 }
 
 static void
+folded_is(const char *task, const char *want, const char *name)
+{
+	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+	struct err e = ERR_INIT;
+	struct graph g = {0};
+	const struct node **v;
+	size_t n;
+
+	if (!ok(!build("top", task, &g, &e), "top#%s", task))
+		return;
+	strbuf_addf(&sb, "top#%s", task);
+	v = graph_upstream(graph_node(&g, sb.buf), true, &n);
+	strbuf_reset(&sb);
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(&sb, "%s%s", i ? " " : "", v[i]->id);
+	ok_str(sb.buf, want, name);
+	free(v);
+	graph_release(&g);
+}
+
+#define CACHED(tasks) RUN ", 'cache': {'inputs': {'files': []" tasks "}, 'outputs': {'files': []}}"
+
+static void
+test_folded(void)
+{
+	config("top",
+		"{'dependencies': ['base', 'left'], 'tasks': {'gen': {" CACHED(
+			"") "}, "
+			    "'all': {'dependsOn': ['gen', '^build']}, "
+			    "'every': {" CACHED(
+				    "") ", 'dependsOn': ['gen', '^build']}, "
+					"'own': {" CACHED(
+						", 'tasks': ['*']") ", 'dependsOn': "
+								    "['gen', '^build']}, "
+								    "'none': {" CACHED(
+									    ", 'tasks': "
+									    "[]") ", "
+										  "'depen"
+										  "dsOn':"
+										  " ['"
+										  "gen', "
+										  "'^"
+										  "build'"
+										  "]}, "
+										  "'group"
+										  "': "
+										  "{" CACHED(
+											  ", "
+											  "'tasks':"
+											  " ['all'"
+											  "]") ", "
+											       "'de"
+											       "pen"
+											       "dsO"
+											       "n':"
+											       " ['"
+											       "all"
+											       "']}"
+											       ", "
+											       "'bu"
+											       "t':"
+											       " "
+											       "{" CACHED(
+												       ", 'tasks': ['*', '^*', '!left#*']") ", 'dependsOn': ['gen', '^build', 'none']}, "
+																	    "'root': {" CACHED(
+																		    ", 'tasks': ['//#s*']") ", 'dependsOn': ['gen', '//#setup']}}}");
+	config("left", "{'dependencies': ['base'], 'tasks': {'build': {" CACHED(
+			       ", 'tasks': []") ", 'dependsOn': ['^build']}}}");
+	load();
+	folded_is("every", "base#build left#build top#gen", "all where nothing is said");
+	folded_is("own", "top#gen", "those of the project");
+	folded_is("none", "", "none");
+	folded_is("group", "top#all base#build left#build top#gen", "a group passes all on");
+	folded_is("but", "base#build top#gen top#none", "not what those leave out");
+	folded_is("root", "//#setup", "a pattern for the root project");
+	unload();
+}
+
+static void
 test_missing(void)
 {
 	config("top",
@@ -185,6 +264,7 @@ main(void)
 	ws_begin();
 	ws_write("vx.workspace.json", "{'projects': ['p/*']}");
 	test_expansion();
+	test_folded();
 	test_missing();
 	test_package_cycle();
 	test_deep();

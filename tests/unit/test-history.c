@@ -3,6 +3,7 @@
 #include "cache/history.h"
 #include "tests/unit/ws.h"
 #include "util/clock.h"
+#include <endian.h>
 
 static struct history *h;
 
@@ -89,13 +90,18 @@ test_ids(void)
 
 /* Counting needs statements of its own. */
 static const char *const count_sql[] = {"SELECT count(*) FROM runs", "SELECT count(*) FROM tasks",
-	"SELECT count(*) FROM denials", "SELECT count(*) FROM key_texts"};
+	"SELECT count(*) FROM denials", "SELECT count(*) FROM key_texts",
+	"SELECT coalesce(sum(length(hits)), 0) FROM runs",
+	"SELECT count(*) FROM runs, names a, names b WHERE a.name = 'a' AND b.name = 'z'"
+	" AND a.id < b.id AND hex(substr(hits, 1, 12)) ="
+	" printf('%02X000000', a.id) || '01000000' || '2A000000'"
+	" AND hex(substr(hits, 57, 12)) = printf('%02X000000', b.id) || '00000000' || '2B000000'"};
 
 static int64_t
 count(size_t what)
 {
-	static const char *const migrations[1] = {""};
-	const struct db_schema schema = {migrations, 1, count_sql, array_len(count_sql), true};
+	static const char *const migrations[2] = {"", ""};
+	const struct db_schema schema = {migrations, 2, count_sql, array_len(count_sql), true};
 	struct err e = ERR_INIT;
 	struct db *db;
 	char path[100];
@@ -140,6 +146,30 @@ test_content(void)
 	ok_int(record(NULL, 0, now()), 0, "a run of no tasks");
 }
 
+/* Hits are one blob of the run. */
+static void
+test_hits(void)
+{
+	struct history_task t[] = {
+		{.task = "z", .status = "cache-hit", .cache = "up-to-date", .has_key = true},
+		{.task = "a", .status = "cache-hit", .cache = "restored", .has_key = true},
+		{.task = "b", .status = "success", .cache = "miss", .has_key = true}};
+	struct history_task twice[] = {t[0], t[0]};
+	int64_t rows = count(1), bytes = count(4);
+
+	t[1].key.b[0] = 0x2a;
+	t[0].key.b[0] = 0x2b;
+	ok_int(record(t, 3, now()), 0, "two hits and a miss");
+	ok_int(count(1), rows + 1, "the miss is a row");
+	ok_int(count(4), bytes + 2 * 56, "the hits are a blob");
+	if (htole32(1) == 1)
+		ok_int(count(5), 1, "sorted by task, each with its kind and key");
+	else
+		skip("the layout", "it is tested as little endian");
+	ok_int(record(twice, 2, now()), -1, "a hit twice in one run is an error");
+	ok_int(count(4), bytes + 2 * 56, "and leaves nothing");
+}
+
 /* Not a measurement, but what would show a design gone quadratic. */
 static void
 test_many(void)
@@ -182,6 +212,7 @@ main(void)
 	if (history_open(ws_path, &h, &e))
 		bug("%s", e.text);
 	test_content();
+	test_hits();
 	test_p50();
 	test_ids();
 	test_many();

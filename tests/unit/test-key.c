@@ -8,6 +8,9 @@ example(void)
 {
 	static const char *const args[] = {"--fast", "a\nb"};
 	static const struct key_env env[] = {{"EMPTY", ""}, {"MODE", "prod"}, {"NODE_ENV", NULL}};
+	static const struct key_runtime runtime[] = {
+		{"cc -v", "", "gcc\\12\n0", 0, 8}, {"node -v", "v22\0x", "", 5, 0}};
+	static const struct key_runtime ws_runtime[] = {{"a\nb", "1", "2\0", 1, 2}};
 	static struct digest workspace, upstream[2];
 	static const struct key_input inputs[] = {
 		{"packages/app/src/a.ts", "100644:01"}, {"packages/app/src/b\\.sh", "100755:02"}};
@@ -21,6 +24,10 @@ example(void)
 		.nforward_args = 2,
 		.env = env,
 		.nenv = 3,
+		.runtime = runtime,
+		.nruntime = 2,
+		.ws_runtime = ws_runtime,
+		.nws_runtime = 1,
 		.upstream = upstream,
 		.nupstream = 2,
 		.inputs = inputs,
@@ -50,6 +57,10 @@ test_bytes(void)
 			      "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\n"
 			      "forward-args:2\n--fast\na\\nb\n"
 			      "env-values:3\nEMPTY\0\nMODE\0prod\nNODE_ENV\n"
+			      "runtime-values:2\ncc -v\0\0gcc\\\\12\\n0\nnode -v\0v22\\0x\n"
+			      "ws-runtime-values:1\na\\nb\0"
+			      "1\0"
+			      "2\\0\n"
 			      "upstream:2\n" HEX32("22") "\n" HEX32(
 				      "33") "\n"
 					    "inputs:2\npackages/app/src/a.ts\0"
@@ -86,6 +97,7 @@ static const char *const nasty[] = {"", "a", "a\nb", "a\\nb", "\\", "\n", "b\n",
 struct sample {
 	const char *args[3];
 	struct key_env env[2];
+	struct key_runtime runtime[2];
 	struct key_input inputs[2];
 	struct digest workspace;
 	struct key_parts p;
@@ -95,6 +107,23 @@ static const char *
 pick(void)
 {
 	return nasty[rnd(array_len(nasty))];
+}
+
+/* A NUL among what a probe said is as good a byte as others. */
+static struct key_runtime
+pick_runtime(void)
+{
+	static const char nuls[] = "a\0b\0\0";
+	bool errors = rnd(2), odd = rnd(3) == 0;
+	struct key_runtime r = {.command = pick(), .out = odd ? nuls : pick(), .err = pick()};
+
+	r.nout = odd ? rnd(sizeof(nuls) - 1) : strlen(r.out);
+	if (odd)
+		r.out += sizeof(nuls) - 1 - r.nout; /* a NUL follows */
+	if (!errors)
+		r.err = "";
+	r.nerr = strlen(r.err);
+	return r;
 }
 
 static void
@@ -120,12 +149,30 @@ draw(struct sample *s)
 		s->env[i] = (struct key_env){pick(), rnd(3) ? pick() : NULL};
 	for (size_t i = 0; i < s->p.ninputs; i++)
 		s->inputs[i] = (struct key_input){pick(), pick()};
+	/* of the two lists one after the other, so that an entry can be in either */
+	s->p.nruntime = rnd(3);
+	s->p.nws_runtime = rnd(3 - (unsigned)s->p.nruntime);
+	for (size_t i = 0; i < array_len(s->runtime); i++)
+		s->runtime[i] = pick_runtime();
+	s->p.runtime = s->runtime;
+	s->p.ws_runtime = s->runtime + s->p.nruntime;
 }
 
 static bool
 str_same(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool
+runtime_same(const struct key_runtime *a, size_t na, const struct key_runtime *b, size_t nb)
+{
+	for (size_t i = 0; i < na && na == nb; i++)
+		if (strcmp(a[i].command, b[i].command) != 0 || a[i].nout != b[i].nout ||
+			memcmp(a[i].out, b[i].out, a[i].nout) != 0 || a[i].nerr != b[i].nerr ||
+			memcmp(a[i].err, b[i].err, a[i].nerr) != 0)
+			return false;
+	return na == nb;
 }
 
 static bool
@@ -143,6 +190,9 @@ same(const struct key_parts *a, const struct key_parts *b)
 		if (strcmp(a->env[i].name, b->env[i].name) != 0 ||
 			!str_same(a->env[i].value, b->env[i].value))
 			return false;
+	if (!runtime_same(a->runtime, a->nruntime, b->runtime, b->nruntime) ||
+		!runtime_same(a->ws_runtime, a->nws_runtime, b->ws_runtime, b->nws_runtime))
+		return false;
 	for (size_t i = 0; i < a->ninputs; i++)
 		if (strcmp(a->inputs[i].path, b->inputs[i].path) != 0 ||
 			strcmp(a->inputs[i].identity, b->inputs[i].identity) != 0)
@@ -170,7 +220,9 @@ test_unambiguous(void)
 			s[i].p.env = s[i].env;
 			s[i].p.inputs = s[i].inputs;
 			s[i].p.workspace = &s[i].workspace;
-			switch (rnd(5)) {
+			s[i].p.runtime = s[i].runtime;
+			s[i].p.ws_runtime = s[i].runtime + s[i].p.nruntime;
+			switch (rnd(8)) {
 			case 0:
 				s[i].args[0] = pick();
 				break;
@@ -182,6 +234,14 @@ test_unambiguous(void)
 				break;
 			case 3:
 				s[i].p.manifest = pick();
+				break;
+			case 4:
+				s[i].runtime[0] = pick_runtime();
+				break;
+			case 5: /* the first of the root is the last of the project */
+				s[i].p.nruntime += s[i].p.nws_runtime > 0;
+				s[i].p.nws_runtime -= s[i].p.nws_runtime > 0;
+				s[i].p.ws_runtime = s[i].runtime + s[i].p.nruntime;
 				break;
 			}
 		}
@@ -218,8 +278,12 @@ workspace_key(void)
 	struct filehash *fh;
 	struct digest d = {{0}};
 	struct err e = ERR_INIT;
+	size_t n = 0;
 
-	if (filehash_open(ws_fd, &fh, &e) || key_workspace(fh, ws_fd, &d, &e))
+	while (key_fingerprint_files[n])
+		n++;
+	if (filehash_open(ws_fd, &fh, &e) ||
+		key_workspace(fh, ws_fd, key_fingerprint_files, n, &d, &e))
 		bug("%s", e.text);
 	filehash_close(fh, false);
 	return d;

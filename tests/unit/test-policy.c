@@ -162,7 +162,9 @@ make_workspace(void)
 		.project = &app,
 		.def = &app_task,
 		.deps = deps_of_app,
-		.ndeps = 1};
+		.ndeps = 1,
+		.folded = deps_of_app,
+		.nfolded = 1};
 	lib_node = (struct node){.id = "lib#build", .project = &lib, .def = &lib_task};
 	for (size_t i = 0; i < array_len(paths); i++)
 		if (strcmp(paths[i], "packages/app/link") != 0)
@@ -660,13 +662,13 @@ test_links_of_links(void)
 	ok(policy_read_is_finding(p, "packages/util/u.ts"), "a read of it is a finding");
 	policy_free(p);
 
-	lib_node.deps = deps_of_lib;
-	lib_node.ndeps = 1;
+	lib_node.folded = deps_of_lib;
+	lib_node.nfolded = 1;
 	p = build(NULL, &e);
 	ok(p && reads(p, "packages/util/u.ts"), "but what it folds, however far");
 	ok(!reads(p, "packages/util/vx.config.json"), "without its config");
 	policy_free(p);
-	lib_node.ndeps = 0;
+	lib_node.nfolded = 0;
 	fs_remove_tree(rootfd, "packages/lib/node_modules");
 	fs_remove_tree(rootfd, "packages/util/node_modules");
 	link_to("../../../util", "packages/app/node_modules/@scope/util");

@@ -78,7 +78,16 @@ make_workspace(void)
 			"  \"outputs\": {\"files\": [\"dist/**\"]}}},\n"
 			"\"test\": {\"exec\": {\"command\": \"check\"}, \"dependsOn\": "
 			"[\"build\"]},\n"
-			"\"all\": {\"dependsOn\": [\"build\"]}}}\n",
+			"\"all\": {\"dependsOn\": [\"build\"]},\n"
+			"\"ask\": {\"exec\": {\"command\": \"ask\"},\n"
+			" \"cache\": {\"inputs\": {\"files\": [],\n"
+			"  \"runtime\": [\"p1\", \"p2\"], \"workspaceRuntime\": [\"w\"]},\n"
+			"  \"outputs\": {\"files\": []}}},\n"
+			"\"late\": {\"exec\": {\"command\": \"late\"}, \"dependsOn\": "
+			"[\"build\"],\n"
+			" \"cache\": {\"inputs\": {\"files\": [], \"tasks\": [], \"runtime\": "
+			"[\"p1\"]},\n"
+			"  \"outputs\": {\"files\": []}}}}}\n",
 			names[i], i && i < 3 ? "\"" : "", i && i < 3 ? names[i - 1] : "",
 			i && i < 3 ? "\"" : "");
 		put(p.buf, text.buf);
@@ -218,6 +227,59 @@ edit_own_input(void *ctx)
 }
 
 static void
+interrupt_probe(struct fake *f, const char *id)
+{
+	(void)f;
+	if (!strcmp(id, "w"))
+		raise(SIGINT);
+}
+
+static size_t
+count(const char *word)
+{
+	size_t n = 0;
+
+	for (const char *s = fake.order; (s = strstr(s, word)); s++)
+		n++;
+	return n;
+}
+
+static void
+test_probes(void)
+{
+	static const struct fake_script says[] = {{.id = "p2", .prints = "2"}, {0}};
+	static const struct fake_script fails[] = {{.id = "w", .exit_code = 1}, {0}};
+	static const struct fake_script holds[] = {{.id = "w", .holds = true}, {0}};
+
+	run(&(struct run_with){.tasks = {"ask"}, .concurrency = 2});
+	ok(result.ok, "tasks with probes");
+	ok(count("p1 ") == 4 && count("p2 ") == 4 && count("w ") == 1,
+		"each once in its project, one once in all: %s", fake.order);
+	ok_int(fake.most, 2, "no more at a time than tasks");
+	ok_str(strstr(fake.order, "a#ask") ? strstr(fake.order, "a#ask") : "",
+		"a#ask b#ask c#ask x#ask ", "all of them before the first task");
+	run(&(struct run_with){.tasks = {"ask"}, .concurrency = 1});
+	ok(nhits == 4 && count(" ") == 9, "they are asked again, and say the same");
+	run(&(struct run_with){.tasks = {"ask"}, .scripts = says});
+	ok_int((long long)count("#ask"), 4, "something else: all run");
+	run(&(struct run_with){.tasks = {"ask"}, .scripts = fails});
+	ok(!result.ok && count("#ask") == 0, "a probe that fails: nothing that asks runs");
+	run(&(struct run_with){.tasks = {"ask"}, .scripts = holds, .on_start = interrupt_probe});
+	ok_int(result.stopped_by, SIGINT, "a signal among probes");
+	ok(fake.cancels && !fake.running && count("#ask") == 0, "ends them, and no task runs");
+
+	put("packages/a/src/in.txt", "7\n");
+	run(&(struct run_with){.tasks = {"late"}, .concurrency = 1});
+	ok(result.ok && count("p1 ") == 4, "each has its own where it waits for a task");
+	ok(strstr(fake.order, "a#build") && strstr(fake.order, "p1") < strstr(fake.order, "a#late"),
+		"before it");
+	put("packages/a/src/in.txt", "8\n");
+	run(&(struct run_with){.tasks = {"late", "build"}, .concurrency = 4});
+	ok(count("a#late") == 0 && count("p1 ") == 4 && nhits > 3,
+		"that one runs again, what asks the same does not: %s", fake.order);
+}
+
+static void
 interrupt(struct fake *f, const char *id)
 {
 	(void)f;
@@ -289,6 +351,7 @@ main(void)
 
 	run(&(struct run_with){.tasks = {"all"}, .scripts = makes});
 	ok(result.ok && nhits == 3, "a group stands for what it needs");
+	test_probes();
 	fs_remove_tree(AT_FDCWD, dir);
 	sched_result_release(&result);
 	return tap_done();

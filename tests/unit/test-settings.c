@@ -70,7 +70,7 @@ test_fields(void)
 	check_refused("{\"concurency\": 1}",
 		"vx.workspace.json:1:2: concurency: unknown field, did you "
 		"mean 'concurrency'? allowed here: $schema, affectedBase, "
-		"cacheDir, concurrency, projects, rules, timeout");
+		"cacheDir, cacheRetention, concurrency, projects, rules, timeout");
 	check_refused("{\"concurrency\": 0}",
 		"vx.workspace.json:1:17: concurrency: write a whole number");
 	check_refused("{\"concurrency\": \"50%\"}", "write a whole number from 1 on");
@@ -95,7 +95,21 @@ test_fields(void)
 		"rules.exclusiveOutputs: false is not in this vx yet");
 	check_refused("{\"rules\": {\"upfrontKeys\": false}}",
 		"rules.upfrontKeys: false is not in this vx yet");
-	check_refused("{\"cacheRetention\": {}}", "cacheRetention: is not in this vx yet");
+	check_refused("{\"cacheRetention\": {}}", "limits nothing: write olderThan, maxSize");
+	check_refused("{\"cacheRetention\": \"30d\"}", "write an object with the fields maxSize");
+	check_refused("{\"cacheRetention\": {\"maxsize\": \"1G\"}}", "did you mean 'maxSize'");
+	check_refused("{\"cacheRetention\": {\"maxSize\": 1000}}",
+		"1:32: cacheRetention.maxSize: is a number: write a string like \"10G\"");
+	check_refused("{\"cacheRetention\": {\"maxSize\": \"1000\"}}", "K, M, G or T behind it");
+	check_refused("{\"cacheRetention\": {\"maxSize\": \"0G\"}}", "from 1 on");
+	check_refused("{\"cacheRetention\": {\"maxSize\": \"-1G\"}}", "from 1 on");
+	check_refused("{\"cacheRetention\": {\"maxSize\": \"1.5G\"}}", "K, M, G or T");
+	check_refused("{\"cacheRetention\": {\"maxSize\": \"9000000T\"}}", "K, M, G or T");
+	check_refused("{\"cacheRetention\": {\"maxSize\": \"1g\"}}", "K, M, G or T");
+	check_refused("{\"cacheRetention\": {\"olderThan\": \"1w\"}}", "s, m, h or d behind it");
+	check_refused("{\"cacheRetention\": {\"olderThan\": \"d\"}}", "from 1 on");
+	check_refused("{\"cacheRetention\": {\"olderThan\": \"0d\"}}", "from 1 on");
+	check_refused("{\"cacheRetention\": {\"olderThan\": \"1d\\u0000\"}}", "holds a NUL");
 	check_refused("{\"plugins\": []}", "plugins: is not in this vx");
 	check_refused("{\"tasks\": {}}", "belongs in the vx.config.json of a project");
 	check_refused("{\"projects\": \"packages/*\"}", "projects: is a string: write an array");

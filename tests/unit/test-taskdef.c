@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/json.h"
 #include "config/taskdef.h"
+#include "config/upstream.h"
 #include "tests/tap.h"
+#include "util/alloc.h"
 #include "util/arena.h"
 #include "util/cleanup.h"
 #include "util/strbuf.h"
@@ -211,8 +213,6 @@ test_fields(void)
 	check_refused(EXEC("\"timeot\":1"), "did you mean 'timeout'? allowed here: command, env, "
 					    "sandbox, timeout");
 	check_refused(EXEC("\"xx\":1"), "unknown field; allowed here: command");
-	check_refused(INPUTS("\"files\":[],\"runtime\":[]"), "runtime: is not in this vx yet");
-	check_refused(INPUTS("\"files\":[],\"tasks\":[]"), "tasks: is not in this vx yet");
 	check_refused(
 		CACHE("\"inputs\":{\"files\":[]},\"outputs\":{\"files\":[],\"workspaceFiles\":[]}"),
 		"outputs.workspaceFiles: is not in this vx yet");
@@ -226,6 +226,98 @@ test_fields(void)
 	check_accepted(
 		SANDBOX("\"weakerNetworkIsolation\":true,\"allow\":{\"machLookup\":[\"x\"]}"));
 	check_accepted(SANDBOX(""));
+}
+
+#define NEEDS(deps, list)                                                                          \
+	TASK("\"exec\":{\"command\":\"true\"},\"dependsOn\":" deps                                 \
+	     ",\"cache\":{\"inputs\":{\"files\":[],\"tasks\":" list                                \
+	     "},\"outputs\":{\"files\":[]}}")
+
+/* Which of "own", "^other", "lib#x" … a list folds. */
+static bool
+folds(const char *list, bool own, const char *project, const char *task)
+{
+	cleanup_free char *text = xasprintf(
+		NEEDS("[\"gen\",\"gen.*\",\"^build\",\"lib#x\",\"//#setup\"]", "%s"), list);
+	struct projectdef p = accept(text);
+	const struct cachedef *c = p.ntasks ? p.tasks[0].cache : NULL;
+
+	return c &&
+	       upstream_folds(c->tasks, c->ntasks, own, !strcmp(project, "root"), project, task);
+}
+
+static void
+test_upstream(void)
+{
+	struct projectdef p = accept(FILES("[]"));
+
+	ok(p.ntasks && !p.tasks[0].cache->tasks, "not written");
+	ok(!folds("[]", true, "me", "gen") && !folds("[]", false, "lib", "build"),
+		"an empty list folds nothing");
+	ok(folds("[\"*\"]", true, "me", "gen") && !folds("[\"*\"]", false, "lib", "build"),
+		"* is all of this project");
+	ok(folds("[\"^*\"]", false, "lib", "build") && folds("[\"^*\"]", false, "lib", "x") &&
+			!folds("[\"^*\"]", true, "me", "gen"),
+		"^* is all of others");
+	ok(folds("[\"gen\"]", true, "me", "gen") && !folds("[\"gen\"]", true, "me", "gen.a") &&
+			!folds("[\"gen\"]", false, "lib", "gen"),
+		"a name");
+	ok(folds("[\"gen.a\"]", true, "me", "gen.a"), "one that a pattern of dependsOn means");
+	ok(folds("[\"^b*d\"]", false, "lib", "build") && !folds("[\"^b*d\"]", false, "lib", "x"),
+		"a pattern");
+	ok(folds("[\"lib#x\"]", false, "lib", "x") && !folds("[\"lib#x\"]", false, "util", "x"),
+		"a task of a project");
+	ok(folds("[\"lib#build\"]", false, "lib", "build") &&
+			!folds("[\"lib#build\"]", false, "util", "build"),
+		"one of those that ^build means");
+	ok(folds("[\"l*#*\"]", false, "lib", "x") && !folds("[\"l*#*\"]", false, "util", "x"),
+		"patterns in both halves");
+	ok(folds("[\"//#setup\"]", false, "root", "setup") &&
+			folds("[\"r*#setup\"]", false, "root", "setup"),
+		"the root project by either name");
+	ok(!folds("[\"*\",\"^*\",\"!lib#x\"]", false, "lib", "x") &&
+			folds("[\"*\",\"^*\",\"!lib#x\"]", false, "lib", "build"),
+		"an exception");
+	ok(folds("[\"^*\",\"!lib#*\",\"lib#x\"]", false, "lib", "x"), "the last one decides");
+
+	check_refused(NEEDS("[\"gen\"]", "{}"), "tasks: is an object: write an array");
+	check_refused(NEEDS("[\"gen\"]", "[\"build\"]"),
+		"cache.inputs.tasks[0]: 'build' names nothing in 'dependsOn'");
+	check_refused(NEEDS("[\"gen\"]", "[\"*\",\"!build\"]"), "tasks[1]: '!build' names nothing");
+	check_refused(NEEDS("[\"build\"]", "[\"^build\"]"), "'^build' names nothing");
+	check_refused(NEEDS("[\"^build\"]", "[\"build\"]"), "'build' names nothing");
+	check_refused(NEEDS("[\"lib#build\"]", "[\"^build\"]"), "'^build' names nothing");
+	check_refused(NEEDS("[\"lib#build\"]", "[\"app#build\"]"), "'app#build' names nothing");
+	check_refused(NEEDS("[]", "[\"build\"]"), "'build' names nothing");
+	check_refused(NEEDS("[\"gen\"]", "[\"!*\"]"), "holds only '!' entries");
+	check_refused(NEEDS("[\"gen\"]", "[\"!!gen\"]"), "write one '!'");
+	check_refused(NEEDS("[\"gen\"]", "[\"^\"]"), "write NAME, ^NAME or PROJECT#NAME");
+	check_refused(NEEDS("[\"gen\"]", "[\"!\"]"), "write NAME, ^NAME or PROJECT#NAME");
+	check_refused(NEEDS("[\"gen\"]", "[\"#gen\"]"), "write NAME, ^NAME or PROJECT#NAME");
+	check_refused(NEEDS("[\"gen\"]", "[\"a#\"]"), "write NAME, ^NAME or PROJECT#NAME");
+	check_refused(NEEDS("[\"gen\"]", "[\"a#b#c\"]"), "write NAME, ^NAME or PROJECT#NAME");
+	check_refused(NEEDS("[\"gen\"]", "[\"gen \"]"), "write NAME, ^NAME or PROJECT#NAME");
+	check_refused(NEEDS("[\"gen\"]", "[\"^a#gen\"]"), "write 'a#gen' for one project");
+	check_refused(NEEDS("[\"gen\"]", "[\"$MODE\"]"), "belongs in cache.inputs.env");
+	check_accepted(NEEDS("[]", "[\"*\",\"^*\",\"none.*\"]"));
+}
+
+static void
+test_runtime(void)
+{
+	struct projectdef p = accept(INPUTS("\"files\":[],\"runtime\":[\"b\",\"a  x\",\"b\"],"
+					    "\"workspaceRuntime\":[\"b\"]"));
+	const struct cachedef *c = p.ntasks ? p.tasks[0].cache : NULL;
+
+	ok(c && c->nruntime == 2 && c->nworkspace_runtime == 1, "commands, each once");
+	ok_str(c ? c->runtime[0] : "", "a  x", "sorted, as they are written");
+	check_refused(
+		INPUTS("\"files\":[],\"runtime\":\"a\""), "runtime: is a string: write an array");
+	check_refused(INPUTS("\"files\":[],\"runtime\":[\" \"]"), "runtime[0]: is only blanks");
+	check_refused(INPUTS("\"files\":[],\"workspaceRuntime\":[\"a\\u0000b\"]"),
+		"workspaceRuntime[0]: holds a NUL");
+	check_refused(INPUTS("\"files\":[],\"runtime\":[1]"), "runtime[0]: is a number");
+	check_accepted(INPUTS("\"files\":[],\"runtime\":[],\"workspaceRuntime\":[]"));
 }
 
 static void
@@ -395,6 +487,8 @@ main(void)
 	test_whole();
 	test_canonical();
 	test_fields();
+	test_upstream();
+	test_runtime();
 	test_task();
 	test_depends_on();
 	test_cache();

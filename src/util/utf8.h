@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* UTF-8, as the standard has it: nothing overlong, no surrogates, nothing beyond U+10FFFF. */
+#ifndef UTIL_UTF8_H
+#define UTIL_UTF8_H
+
+#include "util/base.h"
+
+/* The bytes of the character at p[0..n), n > 0. 0: it is none. */
+static inline size_t
+utf8_char(const char *p, size_t n)
+{
+	const unsigned char *u = (const unsigned char *)p;
+	size_t len = u[0] < 0x80   ? 1
+		     : u[0] < 0xc2 ? 0
+		     : u[0] < 0xe0 ? 2
+		     : u[0] < 0xf0 ? 3
+		     : u[0] < 0xf5 ? 4
+				   : 0;
+
+	if (len > n)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+	if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] >= 0xa0) ||
+		(u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] >= 0x90))
+		return 0;
+	return len;
+}
+
+static inline bool
+utf8_is_valid(const char *p, size_t n)
+{
+	for (size_t i = 0, len; i < n; i += len) {
+		len = utf8_char(p + i, n - i);
+		if (!len)
+			return false;
+	}
+	return true;
+}
+
+#endif

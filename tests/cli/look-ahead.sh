@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Known files are looked at while configs are read. What a run itself changes before keys are made is
+# not missed for that: a command of cache.inputs.runtime that writes an input.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+cd "$W" || exit 99
+
+ran() { tr '\n' ' ' <"$T/ran"; }
+# Until the file's last change is no longer near: before, no look at it is believed.
+settle() {
+	until [ "$(date +%s%N)" -gt $(($(date -d "$(stat -c %z "$1")" +%s%N) + 60000000)) ]; do :; done
+}
+
+put vx.config.json <<E2
+{ "tasks": { "t": { "exec": { "command": "cat in >>$T/ran" }, "cache": {
+	"inputs": { "files": ["in"], "runtime": ["if test -e $T/write; then cat $T/write >in; fi"] },
+	"outputs": { "files": [] } } } } }
+E2
+echo one >in
+settle in
+: >"$T/ran"
+run run t
+exits 0 "cold"
+run run t
+is "$(ran)" "one " "the input is known"
+echo two >"$T/write"
+run run t
+is "$(ran)" "one two " "a probe's write to it is seen in the same run"
+settle in
+run run t
+is "$(ran)" "one two " "and it is known again"
+echo six >"$T/write"
+settle in
+run run t
+is "$(ran)" "one two six " "so is one that size does not tell"
+done_testing

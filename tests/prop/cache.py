@@ -1,0 +1,1417 @@
+# SPDX-License-Identifier: MIT
+"""The cache against a model of it.
+
+Random workspaces and random steps. A step changes something (inputs, outputs, the environment, the
+configuration, the cache itself) and runs vx once; what vx says and leaves behind is compared with a
+model that was written from the pages about the cache and from no line of vx:
+
+- which tasks ran (they say so on a FIFO), which were up to date, restored, failed or skipped;
+- every file and link of the workspace, and the directories among outputs: bytes, modes, targets;
+- what is printed, replayed output included; the exit code;
+- keys: two are the same exactly when everything is that a key is made of.
+
+Where the pages leave a choice the model allows what they allow. What a task writes is a function of what
+it reads (tests/tool/maker.c), so a hit that serves what an execution would not have made is seen.
+
+	VX_PROP_ROUNDS=10000	runs of vx; by default some seconds' worth
+	VX_PROP_SEED=17		only the workspace of this seed
+	VX_PROP_KEEP=1		leaves the directory of a failure, and names it
+"""
+
+import hashlib
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+SRCDIR, BUILDDIR = os.environ["VX_SRCDIR"], os.path.abspath(os.environ["VX_BUILDDIR"])
+VX = os.environ.get("VX", BUILDDIR + "/vx")
+DEFAULT_ROUNDS = 240
+STEPS = 14  # per workspace
+LIMIT = int(os.environ.get("VX_PROP_LIMIT", 30))  # seconds, of one run
+
+COUNT = {}  # outcomes seen
+
+OUTPUT_DIRS = ("dist", "out", "work")
+
+
+class Wrong(Exception):
+    """vx and the model differ."""
+
+
+# --- patterns ----------------------------------------------------------------------------------
+
+
+def expand_braces(pattern):
+    m = re.search(r"\{([^{}]*)\}", pattern)
+    if not m:
+        return [pattern]
+    return [
+        one
+        for alternative in m.group(1).split(",")
+        for one in expand_braces(pattern[: m.start()] + alternative + pattern[m.end() :])
+    ]
+
+
+def is_literal(pattern):
+    return not re.search(r"[*?]", pattern)
+
+
+def ere_of(pattern, directory=False):
+    """A POSIX ERE for the files (or directories) that one pattern without braces selects."""
+
+    def segment(s):
+        out = ""
+        for c in s:
+            out += {"*": "[^/]*", "?": "[^/]"}.get(c) or ("\\" + c if c in r".[]()^$+|\{}" else c)
+        return out
+
+    parts = pattern.split("/")
+    if is_literal(pattern):
+        return segment(pattern) + "(/.*)?"
+    out = ""
+    for i, part in enumerate(parts):
+        last = i == len(parts) - 1
+        if part == "**" and last:
+            if directory and i:
+                return out[:-1] + "(/.*)?"  # `d/**` includes d
+            return out + ".+"
+        out += "([^/]+/)*" if part == "**" else segment(part) + ("" if last else "/")
+    return out
+
+
+def whole(patterns, directory=False):
+    flat = [e for p in patterns for e in expand_braces(p)]
+    return "^(" + "|".join(ere_of(e, directory) for e in flat) + ")$" if flat else "^$"
+
+
+class Globs:
+    def __init__(self, patterns):
+        self.pos = [p for p in patterns if not p.startswith("!")]
+        self.neg = [p[1:] for p in patterns if p.startswith("!")]
+        flags = re.S
+        self.re = {
+            d: (re.compile(py(whole(self.pos, d)), flags), re.compile(py(whole(self.neg, d)), flags))
+            for d in (False, True)
+        }
+
+    def selects(self, path, directory=False):
+        pos, neg = self.re[directory]
+        return bool(pos.search(path)) and not neg.search(path)
+
+    def covers(self, path):
+        """As selects, what `!` takes back included."""
+        return bool(self.re[False][0].search(path))
+
+    def heads(self):
+        """The literal beginning of each pattern."""
+        for p in (e for p in self.pos for e in expand_braces(p)):
+            parts = p.split("/")
+            n = next((i for i, s in enumerate(parts) if not is_literal(s)), len(parts))
+            yield "/".join(parts[:n])
+
+
+def py(ere):
+    return ere[:-1] + r"\Z" if ere.endswith("$") else ere
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+def raw(path):
+    return os.fsencode(path)
+
+
+def snapshot(root):
+    """{path: ('f', mode, content) | ('l', target) | ('d', mode)}, without .git and .vx of the root."""
+    out = {}
+
+    def visit(dir_, rel):
+        with os.scandir(dir_) as entries:
+            for e in entries:
+                path = rel + e.name
+                if path in (".git", ".vx"):
+                    continue
+                mode = e.stat(follow_symlinks=False).st_mode & 0o7777
+                if e.is_symlink():
+                    out[path] = ("l", os.readlink(e.path))
+                elif e.is_dir():
+                    out[path] = ("d", mode)
+                    visit(e.path, path + "/")
+                else:
+                    with open(e.path, "rb") as f:
+                        out[path] = ("f", mode, f.read())
+
+    visit(root, "")
+    return out
+
+
+def remove(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def put_node(path, node):
+    parent = os.path.dirname(path)
+    while not os.path.isdir(parent):
+        if os.path.lexists(parent):
+            os.unlink(parent)
+        try:
+            os.makedirs(parent)
+        except (NotADirectoryError, FileExistsError):
+            above = os.path.dirname(parent)
+            while not os.path.lexists(above) or os.path.isdir(above):
+                above = os.path.dirname(above)
+            os.unlink(above)
+    remove(path)
+    if node[0] == "l":
+        os.symlink(node[1], path)
+    else:
+        with open(path, "wb") as f:
+            f.write(node[2])
+        os.chmod(path, node[1])
+
+
+def identity(node):
+    if node is None or node[0] == "d":
+        return "absent"
+    if node[0] == "l":
+        return "120000:" + repr(node[1])
+    return ("100755:" if node[1] & 0o111 else "100644:") + hashlib.sha1(node[2]).hexdigest()
+
+
+def stat_of(path):
+    st = os.lstat(path)
+    if os.path.isdir(path) and not os.path.islink(path):
+        return (st.st_mode, st.st_ino, st.st_mtime_ns)
+    return (st.st_mode, st.st_size, st.st_ino, st.st_mtime_ns, st.st_ctime_ns)
+
+
+class Digest:
+    """That of maker."""
+
+    def __init__(self):
+        self.h = 0xCBF29CE484222325
+        self.saw_fail = False
+
+    def fold(self, data):
+        h = self.h
+        for b in data:
+            h = ((h ^ b) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+        self.h = (h * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+
+    def fold_node(self, node, name):
+        if node[0] == "l":
+            self.fold(b"link")
+            self.fold(raw(name))
+            self.fold(raw(node[1]))
+            return
+        self.fold(b"exec" if node[1] & 0o111 else b"file")
+        self.saw_fail |= b"FAIL" in node[2]
+        self.fold(raw(name))
+        self.fold(node[2])
+
+
+def unescape(arg):
+    return os.fsdecode(re.sub(rb"%(..)", lambda m: bytes([int(m.group(1), 16)]), raw(arg)))
+
+
+def escape(path):
+    return "".join(
+        chr(b) if 32 < b < 127 and b != 37 else "%%%02X" % b for b in raw(path)
+    )
+
+
+# --- workspaces --------------------------------------------------------------------------------
+
+ODD = ["we ird/[id].c", "src/new\nline.c", "src/\udcff\udcfe.c", "src/{x,y}.c", "src/" + "n" * 253 + ".c"]
+SOURCES = ["src/a.c", "src/b.c", "src/sub/c.c", "src/sub/d.md", "src/gen/e.txt", "src/.hid.c", "conf/x",
+           "conf/y", "top.txt", "src/run.c"]  # fmt: skip
+UNDECLARED = ["secret.txt", "src/x.ign", "node_modules/m/index.c", "src/t.tsbuildinfo", "src/sub/y.ign"]
+SHARED = ["shared/s.txt", "shared/deep/t.txt", "shared/u.md"]
+INPUTS = [["src/**"], ["src/**", "!src/**/*.md"], ["src/*.c"], ["**/*.c"], ["src"], ["src/{a,b}.c", "conf/*"],
+          ["src/?.c", "top.txt"], ["**"], ["**/*", "!**/*.md"], ["top.txt"], ["src/**", "!src/gen/**", "conf/*"],
+          [], ["**/s*/**/*.c"], ["!src/sub/**", "{src,conf}/**"]]  # fmt: skip
+ENVS = ["PROP_A", "PROP_B"]
+NAMES = ["gen.a", "gen.b", "build", "test", "pack", "all"]
+
+
+class Task:
+    def __init__(self, project, name):
+        self.project, self.name = project, name
+        self.id = project.name + "#" + name
+        self.depends, self.command, self.inputs, self.outputs = [], None, None, None
+        self.workspace, self.env, self.description, self.salt = [], [], None, ""
+        self.ops, self.greedy = [], False
+
+    @property
+    def cached(self):
+        return self.inputs is not None
+
+    def config(self):
+        out = {}
+        if self.depends is not None:
+            out["dependsOn"] = self.depends
+        if self.description:
+            out["description"] = self.description
+        if self.ops:
+            out["exec"] = {
+                "command": self.salt + self.command,
+                "env": {"passThrough": sorted(ENVS) + ["PROP_FAIL"]},
+            }
+        if self.cached:
+            inputs = {"files": self.inputs}
+            if self.workspace:
+                inputs["workspaceFiles"] = self.workspace
+            if self.env:
+                inputs["env"] = self.env
+            out["cache"] = {"inputs": inputs, "outputs": {"files": self.outputs}}
+        return out
+
+
+class Project:
+    def __init__(self, name, dir_):
+        self.name, self.dir, self.deps, self.tasks, self.blank = name, dir_, [], {}, ""
+
+    def config(self):
+        config = {"name": self.name, "dependencies": self.deps}
+        config["tasks"] = {t.name: t.config() for t in self.tasks.values()}
+        return (self.blank + json.dumps(config, indent=1)).encode()
+
+
+class World:
+    """What is drawn from a seed: projects, their tasks, and the files at the beginning."""
+
+    def __init__(self, seed, top):
+        self.rng = rng = random.Random(seed)
+        self.top, self.root = top, top + "/ws"
+        self.git = rng.random() < 0.8
+        self.ignored = rng.random() < 0.7
+        self.projects = {}
+        names = "abcdef"[: rng.randint(2, 5)]
+        for name in names:
+            p = Project(name, "p/" + name)
+            earlier = list(self.projects)
+            p.deps = sorted(rng.sample(earlier, rng.randint(0, min(2, len(earlier)))))
+            self.projects[name] = p
+        if rng.random() < 0.3:
+            inner = Project("n", "p/a/n")
+            self.projects["n"] = inner
+        for p in self.projects.values():
+            for name in NAMES:
+                if rng.random() < 0.45 or (name == "build" and rng.random() < 0.7):
+                    p.tasks[name] = Task(p, name)
+        for p in self.projects.values():
+            for t in p.tasks.values():
+                self.draw(t)
+        for p in self.projects.values():  # commands name the outputs of others
+            for t in p.tasks.values():
+                if t.ops is None:
+                    self.write_command(t)
+
+    def draw(self, t):
+        rng, p = self.rng, t.project
+        before = [n for n in p.tasks if NAMES.index(n) < NAMES.index(t.name)]
+        declared = {n for q in self.projects.values() for n in q.tasks}
+        choices = list(before) + ["^" + n for n in declared if n != "all"]
+        choices += [d + "#" + n for d in p.deps for n in self.projects[d].tasks]
+        if not t.name.startswith("gen."):
+            choices += ["gen.*"]
+        if any(n.startswith("gen.") for n in declared):
+            choices += ["^gen.*"]
+        if "^build" in choices:
+            choices += ["^build"] * 3
+        choices.sort()
+        t.depends = sorted(set(rng.sample(choices, rng.randint(0, min(3, len(choices))))))
+        if t.name == "all":
+            t.ops = []
+            return
+        t.ops = None  # later
+        if self.ignored and rng.random() < 0.2:
+            return
+        d = "dist/" + t.name
+        shape = rng.choice("aaabbcdefg")
+        files = {
+            "a": [("file", d + "/o", "644"), ("file", d + "/sub/x", "755"), ("link", d + "/l", "sub/x"),
+                  ("dir", d + "/e", rng.choice(["755", "700", "775"])), ("vary", d + "/v")],
+            "b": [("file", d + "/o", "600"), ("link", d + "/abs", "/nowhere"), ("dir", d + "/e/f", "750"),
+                  ("file", d + "/" + rng.choice(ODD), "640")],
+            "c": [("file", d + "/m.o", "644"), ("vary", d + "/.o")],
+            "d": [("file", d + ".bin", "755")],
+            "e": [("file", d + "/o", "644"), ("file", d + "/tmp/z", "644"), ("vary", d + "/w/v")],
+            "f": [],
+            "g": [("file", "out/%s/a/b.js" % t.name, "644"), ("file", d + "/c.js", "444")],
+        }  # fmt: skip
+        globs = {
+            "a": [d + "/**"], "b": [d], "c": [d + "/*.o*", d + "/.o?"], "d": [d + ".bin"],
+            "e": [d + "/**", "!" + d + "/tmp/**"], "f": [], "g": ["{out,dist}/%s/**/*.js" % t.name],
+        }  # fmt: skip
+        t.made, t.outputs = files[shape], globs[shape]
+        t.inputs = list(rng.choice(INPUTS))
+        if any(x.startswith("**") for x in t.inputs):
+            t.inputs += ["!dist/**", "!out/**"]
+        if rng.random() < 0.3:
+            t.workspace = rng.choice([["shared/**"], ["shared/*.txt"], ["shared"], ["shared/**", "!**/*.md"]])
+        if rng.random() < 0.4:
+            t.env = sorted(rng.sample(ENVS, rng.randint(1, 2)))
+        t.greedy = rng.random() < 0.12
+        t.peek = None
+        if rng.random() < 0.15:
+            t.peek = rng.choice(["secret.txt", "../a/top.txt", "../b/secret.txt", "src/x.ign"])
+        t.stray = self.ignored and rng.random() < 0.06
+
+    def write_command(self, t):
+        ops = []
+        if not t.cached:
+            ops += [("read", ".", "^src/.*$", r"\.ign$", "dist,out,work,node_modules"), ("check", "PROP_FAIL")]
+            ops += [("file", "work/%s.ign" % t.name, "644", "1")]
+        else:
+            if t.greedy:
+                ops += [("read", ".", "^src/.*$", "^$", "dist,out,work,node_modules")]
+            neg = r"(\.ign|\.tsbuildinfo)$"
+            if [x for x in t.inputs if x.startswith("!")]:
+                neg = "(%s|%s)" % (neg, whole([x[1:] for x in t.inputs if x.startswith("!")]))
+            pos = whole([x for x in t.inputs if not x.startswith("!")])
+            skip = "dist,out,work,node_modules" + (",n" if t.project.name == "a" and "n" in self.projects else "")
+            ops += [("read", ".", pos, neg, skip)]
+            if t.workspace:
+                up = os.path.relpath(".", t.project.dir)
+                g = Globs(t.workspace)
+                pos = whole(["shared/" + x for x in ("**", "*.txt") if "shared/" + x in g.pos] or ["shared"])
+                # Paths from the base, not from the root.
+                pos = pos.replace("shared(/.*)?", ".*").replace("shared/", "")
+                ops += [("read", up + "/shared", pos, r"\.md$" if g.neg else "^$", "")]
+            ops += [("env", e) for e in t.env]
+            for u in self.upstream(t):
+                for head in sorted(set(self.heads(u))):
+                    base = os.path.relpath(u.project.dir + "/" + os.path.dirname(head), t.project.dir)
+                    pos = whole([x[len(os.path.dirname(head)) + 1 :] for x in self.flat(u) if x.startswith(head)])
+                    neg = "^$"
+                    if u.outputs[1:] and u.outputs[1].startswith("!"):
+                        neg = whole([u.outputs[1][1 + len(os.path.dirname(head)) + 1 :]])
+                    ops += [("read", base, pos, neg, "")]
+            if t.peek:
+                ops += [("peek", t.peek)]
+            made = [(o[0], escape(o[1]), *o[2:]) + (("2000" if self.rng.random() < 0.02 else "1",) if o[0] == "file" else ())
+                    for o in t.made]  # fmt: skip
+            cut = self.rng.randint(0, len(made))
+            ops += made[:cut] + [("check", "PROP_FAIL")] + made[cut:]
+            if t.stray:
+                ops += [("file", "work/%s.stray.ign" % t.name, "644", "1")]
+        t.ops = ops
+        words = [self.top + "/maker", self.top + "/log", t.id] + [w for op in ops for w in op] + ["--"]
+        t.command = " ".join(shlex.quote(w) for w in words)
+
+    def flat(self, u):
+        return [e for x in u.outputs or [] if not x.startswith("!") for e in expand_braces(x)]
+
+    def heads(self, u):
+        return [h for h in Globs(self.flat(u)).heads()]
+
+    # What `dependsOn` names.
+    def upstream(self, t):
+        out = {}
+
+        def take(project, name):
+            if name.endswith("*"):
+                hits = [u for n, u in project.tasks.items() if n.startswith(name[:-1])]
+            else:
+                hits = [u for n, u in project.tasks.items() if n == name]
+            out.update({u.id: u for u in hits if u is not t})
+            return bool(hits)
+
+        for d in t.depends:
+            if d.startswith("^"):
+                seen, todo = set(), list(t.project.deps)
+                while todo:
+                    name = todo.pop()
+                    if name not in seen:
+                        seen.add(name)
+                        if not take(self.projects[name], d[1:]):
+                            todo += self.projects[name].deps
+            elif "#" in d:
+                take(self.projects[d.split("#")[0]], d.split("#")[1])
+            else:
+                take(t.project, d)
+        return [out[i] for i in sorted(out)]
+
+    def order(self, roots):
+        """Those tasks and all upstream of them, dependencies first."""
+        done = {}
+
+        def visit(t):
+            if t.id not in done:
+                for u in self.upstream(t):
+                    visit(u)
+                done[t.id] = t
+
+        for t in roots:
+            visit(t)
+        return list(done.values())
+
+    def tasks(self):
+        return [t for p in self.projects.values() for t in p.tasks.values()]
+
+    def owner(self, path):
+        """The project that a file belongs to, and its path there."""
+        best = None
+        for p in self.projects.values():
+            if path.startswith(p.dir + "/") and (best is None or len(p.dir) > len(best.dir)):
+                best = p
+        return (best, path[len(best.dir) + 1 :]) if best else (None, path)
+
+    def write(self):
+        rng = self.rng
+        put = lambda path, data, mode=0o644: put_node(self.root + "/" + path, ("f", mode, data))
+        put("vx.workspace.json", b'{ "projects": ["p/*", "p/a/n"] }' if "n" in self.projects else b'{ "projects": ["p/*"] }')
+        put(".gitignore", b"*.ign\n" + (b"/p/**/dist\n/p/**/out\n/p/**/work\n" if self.ignored else b""))
+        for path in SHARED:
+            put(path, b"shared " + raw(path))
+        for p in self.projects.values():
+            self.write_config(p)
+            if rng.random() < 0.5:
+                put(p.dir + "/package.json", json.dumps({"name": p.name, "version": "1.0.0"}).encode())
+            for path in SOURCES:
+                if rng.random() < 0.7:
+                    put(p.dir + "/" + path, b"%s %d\n" % (raw(path), rng.randint(0, 9)), rng.choice([0o644, 0o644, 0o755]))
+            put(p.dir + "/src/a.c", b"a\n")
+            put(p.dir + "/secret.txt", b"secret\n")
+            put(p.dir + "/top.txt", b"top\n")
+
+    def write_config(self, p):
+        put_node(self.root + "/" + p.dir + "/vx.config.json", ("f", 0o644, p.config()))
+
+
+# --- the model ---------------------------------------------------------------------------------
+
+
+class Model:
+    def __init__(self, world):
+        self.w = world
+        self.entries = {}  # key: (made in a sandbox, {path: node}, stdout)
+        self.stamps = {}  # task: (key, {path: stat}, weak)
+        self.tracked = set()
+        self.keys, self.printed = {}, {}  # ours: that of vx, and back
+        self.shaky = False  # somebody was at the blobs
+
+    # Which files git lists.
+    def listed(self, tree):
+        out = set()
+        for path, node in tree.items():
+            if node[0] == "d":
+                continue
+            if path not in self.tracked:
+                parts = path.split("/")
+                if path.endswith(".ign") or "node_modules" in parts[:-1]:
+                    continue
+                if self.w.ignored and path.startswith("p/") and set(OUTPUT_DIRS) & set(parts[1:]):
+                    continue
+            out.add(path)
+        out |= self.tracked - set(tree)  # deleted, and still listed: "absent" in the key
+        return {p for p in out if not p.endswith(".tsbuildinfo")}
+
+    def inputs(self, t, tree, listed):
+        if not t.cached:
+            return [p for p in listed if self.w.owner(p)[0] is t.project]
+        files, everywhere, own = Globs(t.inputs), Globs(t.workspace), Globs(t.outputs)
+        out = []
+        for path in listed:
+            project, rel = self.w.owner(path)
+            if project is t.project and own.selects(rel):
+                continue
+            if (project is t.project and files.selects(rel)) or everywhere.selects(path):
+                out.append(path)
+        return out
+
+    def key(self, t, tree, listed, env, args, keys):
+        upstream = sorted(keys[u.id] for u in self.w.upstream(t))
+        if not t.ops:
+            parts = ("group", upstream)
+        else:
+            manifest = tree.get(t.project.dir + "/package.json")
+            locks = [(n, identity(tree[n])) for n in (".npmrc", "bun.lock") if n in tree]
+            parts = (
+                t.id, locks, manifest and identity(manifest), json.dumps(t.config(), sort_keys=True), args,
+                [(n, env.get(n)) for n in t.env], upstream,
+                sorted((p, identity(tree.get(p))) for p in self.inputs(t, tree, listed)),
+            )  # fmt: skip
+        return hashlib.sha1(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def selected(self, t, tree):
+        if not t.cached:
+            return {}
+        g, out = Globs(t.outputs), {}
+        for path, node in tree.items():
+            project, rel = self.w.owner(path)
+            if project is t.project and g.selects(rel, node[0] == "d"):
+                out[path] = node
+        return out
+
+    # What a sandbox shows to a task.
+    def visible(self, t, tree, listed):
+        out = set()
+        for path in tree:
+            project, rel = self.w.owner(path)
+            if not t.cached and project is t.project:
+                out.add(path)
+        if t.cached:
+            out |= set(self.inputs(t, tree, listed))
+            out.add(t.project.dir + "/package.json")
+        for u in self.w.order([t])[:-1]:
+            out |= set(self.selected(u, tree))
+        return out & set(tree)
+
+    def execute(self, t, tree, env, args, visible):
+        """What the command does: its exit code, what it writes, what it prints, and findings."""
+        d, writes, found = Digest(), {}, False
+        for a in args:
+            d.fold(raw(a))
+
+        def at(rel):
+            return os.path.normpath(t.project.dir + "/" + rel)
+
+        def write(rel, node):
+            path = at(unescape(rel))
+            parent = os.path.dirname(path)
+            while parent != t.project.dir and parent not in writes:
+                writes[parent] = ("d", 0o755)
+                parent = os.path.dirname(parent)
+            writes[path] = node
+
+        def content(arg, lines):
+            return b"%016x %s\n" % (d.h, raw(arg)) * lines
+
+        code = 0
+        for op in t.ops:
+            if op[0] == "read":
+                base = at(op[1]) + "/"
+                pos, neg = (re.compile(py(x), re.S) for x in op[2:4])
+                d.fold(b"read")
+                hits = []
+                for path, node in tree.items():
+                    if node[0] == "d" or not path.startswith(base) or (visible is not None and path not in visible):
+                        continue
+                    rel = path[len(base) :]
+                    if rel.split("/")[0] in op[4].split(",") or not pos.search(rel) or neg.search(rel):
+                        continue
+                    hits.append((raw(rel), rel, node))
+                for _, rel, node in sorted(hits):
+                    d.fold_node(node, rel)
+            elif op[0] == "peek":
+                node = tree.get(at(op[1]))
+                if node and node[0] != "d" and (visible is None or at(op[1]) in visible):
+                    d.fold_node(node, op[1])
+                else:
+                    found |= visible is not None and self.denied(t, at(op[1]), tree, visible)
+                    d.fold(b"none")
+            elif op[0] == "env":
+                value = env.get(op[1])
+                d.fold(b"unset" if value is None else b"set")
+                d.fold(raw(value or ""))
+            elif op[0] == "check":
+                if d.saw_fail:
+                    code = 3
+                elif env.get(op[1]) == t.id:
+                    code = 7
+                if code:
+                    break
+            elif op[0] == "file":
+                write(op[1], ("f", int(op[2], 8), content(op[1], int(op[3]))))
+            elif op[0] == "vary":
+                write("%s%d" % (op[1], d.h % 3), ("f", 0o644, content("%s%d" % (op[1], d.h % 3), 1)))
+            elif op[0] == "link":
+                write(op[1], ("l", op[2]))
+            elif op[0] == "dir":
+                write(op[1], ("d", int(op[2], 8)))
+        said = "made %s %016x\nalso %s %016x\n" % (t.id, d.h, t.id, d.h) if not code else ""
+        return code, writes, said, found and visible is not None
+
+    def denied(self, t, path, tree, visible):
+        """Whether a look-up of a path that is not shown is a finding: the first name on the way that is not
+        shown either is there, and in the project."""
+        parts = path.split("/")
+        for n in range(1, len(parts) + 1):
+            above = "/".join(parts[:n])
+            shown = any(v == above or v.startswith(above + "/") for v in visible) or t.project.dir.startswith(above)
+            if not shown and not Globs(t.outputs or []).covers(above):
+                return above in tree and (above + "/").startswith(t.project.dir + "/") and self.w.owner(above + "/x")[0] is t.project
+        return False
+
+    def clean(self, t, tree):
+        for path in self.selected(t, tree):
+            if tree[path][0] != "d":
+                del tree[path]
+        kept = {t.project.dir + "/" + h for h in Globs([x for x in t.outputs if not is_literal(x)]).heads()}
+        for path in sorted(set(self.selected(t, tree)) - kept, reverse=True):
+            if not any(p.startswith(path + "/") for p in tree):
+                del tree[path]
+
+    def commit(self, t, tree, writes, sandbox):
+        found = False
+        g = Globs(t.outputs) if t.cached else None
+        for path, node in writes.items():
+            rel = path[len(t.project.dir) + 1 :]
+            if sandbox and g and node[0] != "d" and not g.covers(rel):
+                found = True
+                continue
+            if node[0] == "d" and path in tree and tree[path][0] == "d" and not (g and g.selects(rel, True) and sandbox):
+                # mkdir of what is there changes nothing, but maker's `dir` sets a mode.
+                if not any(op[0] == "dir" and unescape(op[1]) == rel for op in t.ops):
+                    continue
+            tree[path] = node
+        return found
+
+    # How the outputs on disk compare with the last stamp: 'same', 'maybe' (only a directory in which one
+    # could appear has changed) or 'changed'.
+    def seen(self, t, tree):
+        stat = {p: stat_of(self.w.root + "/" + p) for p in self.selected(t, tree)}
+        around = {}
+        for head in Globs(t.outputs).heads():
+            path = t.project.dir + "/" + head
+            if path in tree and tree[path][0] == "d":
+                below = [p for p in tree if p.startswith(path + "/") and tree[p][0] == "d"] + [path]
+            elif path in tree:
+                below = []
+            else:
+                while path not in tree:
+                    path = os.path.dirname(path)
+                below = [path]
+            around.update({p: stat_of(self.w.root + "/" + p) for p in below})
+        return stat, around
+
+    def compare(self, t, seen, key):
+        stamp = self.stamps.get(t.id)
+        if not stamp or stamp[0] != key:
+            return "changed"
+        stat, around = seen
+        if stat != stamp[1]:
+            return "changed"
+        return "same" if around == stamp[2] else "maybe"
+
+    def run(self, roots, mode, env, args, observed, before, seen, frames):
+        """Judges what vx did. Returns the tree that must be there, the exit code, and who wrote the log."""
+        tree, ran = dict(before), []
+        sandbox, force, nocache = "sandbox" in mode, "force" in mode, "no-cache" in mode
+        listed, keys, bad, tainted, exact = self.listed(tree), {}, {}, set(), []
+        stamps = {}
+        for t in self.w.order(roots):
+            mine = tuple(args) if t in roots and t.ops else ()
+            keys[t.id] = key = self.key(t, tree, listed, env, mine, keys)
+            upstream = self.w.upstream(t)
+            failed = [u.id for u in upstream if bad.get(u.id)]
+            if any(u.id in tainted for u in upstream):
+                tainted.add(t.id)
+            if not t.ops:
+                bad[t.id] = bool(failed)
+                continue
+            if t.id not in observed:
+                raise Wrong("%s: vx does not mention it" % t.id)
+            outcome, printed = observed.pop(t.id)
+            # Keys.
+            if printed and printed != "-":
+                if self.keys.setdefault(key, printed) != printed:
+                    raise Wrong("%s: another key for the same state: %s, was %s" % (t.id, printed, self.keys[key]))
+                if self.printed.setdefault(printed, key) != key:
+                    raise Wrong("%s: the same key %s for another state" % (t.id, printed))
+            # What may happen.
+            entry = self.entries.get(key) if t.cached and not force and not nocache else None
+            if entry and sandbox and not entry[0]:
+                entry = None
+            state = self.compare(t, seen[t.id], key) if t.cached else None
+            weak = self.stamps.get(t.id, (0, 0, 0, False))[3]
+            may = set()
+            if entry:
+                here = self.selected(t, before)
+                if state == "same":
+                    may |= {"up-to-date"}
+                elif state == "maybe":
+                    may |= {"up-to-date", "restored-local"}
+                else:
+                    may |= {"restored-local"}
+                    if not entry[1] and not here:
+                        may |= {"up-to-date"}
+                if weak:
+                    may |= {"restored-local"}
+                    if sandbox and here != entry[1]:
+                        may -= {"up-to-date"}
+                if failed:
+                    may |= {"skipped"} if "always" not in mode else {"ran"}
+                if self.shaky:
+                    may |= {"ran"}
+            elif failed and "always" not in mode:
+                may |= {"skipped"}
+            else:
+                may |= {"ran"}
+            COUNT[outcome.split()[0]] = COUNT.get(outcome.split()[0], 0) + 1
+            kind = "ran" if outcome == "success" or outcome.startswith("failed") else outcome.split()[0]
+            if kind not in may:
+                raise Wrong("%s: %s; expected %s" % (t.id, outcome, " or ".join(sorted(may))))
+            # What it comes to.
+            if kind == "skipped":
+                bad[t.id] = True
+            elif kind == "up-to-date":
+                if not (weak and not sandbox) and self.selected(t, tree) != entry[1]:
+                    raise Wrong("%s: up to date, but the outputs are not those of the entry:\n%s"
+                                % (t.id, difference(entry[1], self.selected(t, tree))))  # fmt: skip
+                exact.append(t)
+                self.check_said(t, entry[2], frames)
+            elif kind == "restored-local":
+                for path in self.selected(t, tree):
+                    del tree[path]
+                tree.update(entry[1])
+                exact.append(t)
+                stamps[t.id] = (key, False)
+                self.check_said(t, entry[2], frames)
+            else:
+                ran.append(t.id)
+                visible = self.visible(t, tree, listed) if sandbox else None
+                if t.cached and not (nocache and not sandbox):
+                    self.clean(t, tree)
+                    exact.append(t)
+                code, writes, said, found = self.execute(t, tree, env, mine, visible)
+                found |= self.commit(t, tree, writes, sandbox)
+                ok = code == 0 and not found
+                if ok != (outcome == "success"):
+                    raise Wrong("%s: %s; expected exit %d%s" % (t.id, outcome, code, ", findings" if found else ""))
+                if not ok:
+                    want = "failed (exit %d" % code
+                    if code and not outcome.startswith(want):
+                        raise Wrong("%s: %s; expected %s)" % (t.id, outcome, want))
+                    bad[t.id] = True
+                    tainted.add(t.id)
+                self.check_said(t, said, frames)
+                if t.cached and not nocache:
+                    stamps[t.id] = None
+                    if ok and t.id not in tainted:
+                        old = self.entries.get(key)
+                        if not old or sandbox >= old[0]:
+                            self.entries[key] = (sandbox, self.selected(t, tree), said)
+                            stamps[t.id] = (key, False)
+                        else:
+                            stamps[t.id] = (key, True)
+        if observed:
+            raise Wrong("vx mentions %s, which are not in the run" % ", ".join(sorted(observed)))
+        return tree, int(any(bad.values())), ran, exact, stamps
+
+    def check_said(self, t, said, frames):
+        if frames is not None and said and t.id in frames:
+            got = [x for x in frames[t.id].split("\n") if x.startswith(("made ", "also "))]
+            if sorted(got) != sorted(said.split("\n")[:2]):
+                raise Wrong("%s: printed %r; expected %r" % (t.id, got, said))
+
+    def after(self, tree, stamps):
+        for id_, stamp in stamps.items():
+            t = next(t for t in self.w.tasks() if t.id == id_)
+            if stamp is None:
+                self.stamps.pop(id_, None)
+            else:
+                self.stamps[id_] = (stamp[0], *self.seen(t, tree), stamp[1])
+
+
+def environment(top):
+    env = {"PATH": os.environ["PATH"], "HOME": top + "/home", "LC_ALL": "C.UTF-8"}
+    for name in ("VX_SCRATCH_DIR", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
+        if name in os.environ:
+            env[name] = os.environ[name]
+    return env
+
+
+def holders(pipes):
+    """Who keeps our pipes from ending."""
+    names = {os.readlink("/proc/self/fd/%d" % f.fileno()) for f in pipes}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if int(pid) != os.getpid() and names & {os.readlink(e.path) for e in os.scandir("/proc/%s/fd" % pid)}:
+                with open("/proc/%s/cmdline" % pid) as args, open("/proc/%s/wchan" % pid) as wchan:
+                    yield "%s %s %s" % (pid, args.read().replace("\0", " ")[:200], wchan.read())
+        except OSError:
+            pass  # it is gone, or somebody else's
+
+
+def difference(want, got):
+    lines = []
+    for path in sorted(set(want) | set(got)):
+        if want.get(path) != got.get(path):
+            lines.append("  %r: expected %s, is %s" % (path, short(want.get(path)), short(got.get(path))))
+    return "\n".join(lines[:12])
+
+
+def short(node):
+    if node is None:
+        return "nothing"
+    if node[0] == "d":
+        return "directory %o" % node[1]
+    if node[0] == "l":
+        return "link to %r" % node[1]
+    return "file %o %r" % (node[1], node[2][:60])
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+class Session:
+    """One workspace, its model, and the steps done to it."""
+
+    def __init__(self, seed, top):
+        self.top = top
+        self.w = World(seed, top)
+        self.m = Model(self.w)
+        self.env, self.past = {}, []
+        self.w.write()
+        self.told = []
+        self.log = os.open(top + "/log", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.w.git:
+            self.git("init", "-q")
+            self.add()
+
+    def close(self):
+        os.close(self.log)
+
+    def git(self, *args):
+        subprocess.run(
+            ["git", "-c", "safe.directory=*", "-c", "user.name=t", "-c", "user.email=t@example.invalid",
+             "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", *args],
+            cwd=self.w.root, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def add(self):
+        self.git("add", "-A")
+        out = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=self.w.root, check=True, capture_output=True)
+        self.m.tracked = {os.fsdecode(x) for x in out.stdout.split(b"\0") if x}
+
+    def sources(self, tree=None):
+        tree = tree or snapshot(self.w.root)
+        return {
+            p: n for p, n in tree.items()
+            if n[0] != "d" and not set(OUTPUT_DIRS) & set(p.split("/")) and not p.endswith("vx.config.json")
+        }  # fmt: skip
+
+    def step(self, seed):
+        rng = random.Random(seed)
+        for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
+            self.change(rng)
+        self.run(rng)
+
+    def tell(self, what):
+        self.told.append(what)
+
+    def change(self, rng):
+        w, root = self.w, self.w.root
+        p = rng.choice(list(w.projects.values()))
+        files = sorted(f for f in self.sources() if w.owner(f)[0] is p and os.path.basename(f) != "package.json")
+        kind = rng.choices(
+            ["edit", "delete", "rename", "chmod", "link", "touch", "undeclared", "fail", "env", "failenv", "manifest",
+             "lock", "config", "outputs", "revert", "commit", "lose", "shared"],
+            [14, 5, 4, 5, 3, 3, 8, 2, 8, 3, 3, 2, 4, 22, 12, 3, 4, 5],
+        )[0]  # fmt: skip
+        if kind == "edit":
+            path = p.dir + "/" + rng.choice(SOURCES * 2 + ODD)
+            self.put(path, ("f", rng.choice([0o644, 0o644, 0o755, 0o600]), b"%d\n" % rng.randint(0, 5)))
+        elif kind == "undeclared":
+            path = p.dir + "/" + rng.choice(UNDECLARED)
+            self.put(path, ("f", 0o644, b"%d\n" % rng.randint(0, 5)))
+        elif kind == "shared":
+            path = rng.choice(SHARED)
+            if rng.random() < 0.3:
+                self.delete(path)
+            else:
+                self.put(path, ("f", 0o644, b"%d\n" % rng.randint(0, 5)))
+        elif kind in ("delete", "rename", "chmod", "link", "touch"):
+            if not files:
+                return
+            path = rng.choice(files)
+            node = self.sources().get(path)
+            if kind == "delete":
+                self.delete(path)
+            elif kind == "rename":
+                to = p.dir + "/" + rng.choice(SOURCES + ODD)
+                if to != path:
+                    self.put(to, node)
+                    self.delete(path)
+            elif kind == "chmod" and node[0] == "f":
+                self.put(path, ("f", rng.choice([0o644, 0o755, 0o700, 0o600]), node[2]), touch=False)
+            elif kind == "link":
+                self.put(path, ("l", rng.choice(["a.c", "/nowhere", "../top.txt", "../../b/src"])))
+            elif kind == "touch":
+                self.tell("touch %r" % path)
+                os.utime(root + "/" + path, follow_symlinks=False)
+        elif kind == "fail":
+            self.put(p.dir + "/src/b.c", ("f", 0o644, b"FAIL\n"))
+        elif kind == "env":
+            name, value = rng.choice(ENVS), rng.choice([None, "", "x", "y"])
+            self.env.pop(name, None)
+            if value is not None:
+                self.env[name] = value
+            self.tell("env %s=%r" % (name, value))
+        elif kind == "failenv":
+            self.env.pop("PROP_FAIL", None)
+            if rng.random() < 0.6:
+                self.env["PROP_FAIL"] = rng.choice(w.tasks()).id
+            self.tell("env PROP_FAIL=%s" % self.env.get("PROP_FAIL"))
+        elif kind == "manifest":
+            data = json.dumps({"name": p.name, "version": "1.0.%d" % rng.randint(0, 3)}).encode()
+            self.put(p.dir + "/package.json", ("f", 0o644, data))
+        elif kind == "lock":
+            path = rng.choice(["bun.lock", ".npmrc"])
+            if rng.random() < 0.4:
+                self.delete(path)
+            else:
+                self.put(path, ("f", 0o644, b"# %d\n" % rng.randint(0, 2)))
+        elif kind == "config":
+            t = rng.choice(list(p.tasks.values()) or [None])
+            if rng.random() < 0.4:
+                p.blank = rng.choice(["", "// x\n", " \n"])
+                self.tell("config of %s: blanks" % p.name)
+            elif t and t.ops:
+                t.salt = rng.choice(["", "true; "])
+                self.tell("config of %s: command %r" % (t.id, t.salt))
+            elif t:
+                t.description = rng.choice([None, "words"])
+                self.tell("config of %s: description" % t.id)
+            w.write_config(p)
+        elif kind == "outputs":
+            self.change_outputs(rng)
+        elif kind == "revert" and self.past:
+            sources, env = rng.choice(self.past)
+            now = self.sources()
+            self.tell("revert to an earlier state")
+            for path in set(now) - set(sources):
+                self.delete(path, tell=False)
+            for path, node in sources.items():
+                if now.get(path) != node:
+                    self.put(path, node, tell=False)
+            self.env = dict(env)
+        elif kind == "commit" and w.git and w.ignored:
+            self.tell("git add -A, commit")
+            self.add()
+            self.git("commit", "-q", "--allow-empty", "-m", "x")
+        elif kind == "lose":
+            self.lose(rng)
+
+    def change_outputs(self, rng):
+        w = self.w
+        tree = snapshot(w.root)
+        chosen = [(t, p) for t in w.tasks() for p in sorted(self.m.selected(t, tree))]
+        if not chosen:
+            return
+        t, path = rng.choice(chosen)
+        node = tree[path]
+        kind = rng.choice(["delete", "delete", "edit", "chmod", "touch", "add", "beside", "link", "tree"])
+        full = w.root + "/" + path
+        self.tell("outputs of %s: %s %r" % (t.id, kind, path))
+        if kind == "delete":
+            remove(full)
+        elif kind == "tree":
+            remove(w.root + "/" + t.project.dir + "/dist")
+        elif kind == "edit" and node[0] == "f":
+            # In place, also to the same size.
+            os.chmod(full, node[1] | 0o600)
+            with open(full, "r+b") as f:
+                f.write(b"Z")
+        elif kind == "chmod" and node[0] == "f":
+            os.chmod(full, rng.choice([0o644, 0o755, 0o600, 0o400]))
+        elif kind == "chmod" and node[0] == "d" and path.count("/") > 3:
+            os.chmod(full, rng.choice([0o755, 0o700]))
+        elif kind == "touch":
+            os.utime(full, follow_symlinks=False)
+        elif kind == "link" and node[0] == "f":
+            remove(full)
+            os.symlink("o", full)
+        elif kind in ("add", "beside"):
+            dir_ = full if node[0] == "d" else os.path.dirname(full)
+            put_node(dir_ + ("/extra.o" if kind == "add" else "/extra.txt"), ("f", 0o644, b"extra"))
+
+    def lose(self, rng):
+        vx = self.w.root + "/.vx/"
+        what = rng.choice(["stat", "state.db", "index.db", "blobs", "blob", "tamper"])
+        self.tell("lose or spoil %s" % what)
+        if what == "stat":
+            remove(vx + "stat")
+        elif what == "state.db":
+            for x in ("", "-wal", "-shm"):
+                remove(vx + "state.db" + x)
+            self.m.stamps = {}
+        elif what == "index.db":
+            for x in ("", "-wal", "-shm"):
+                remove(vx + "cache/index.db" + x)
+            self.m.entries = {}
+        else:
+            blobs = sorted(os.path.join(d, f) for d, _, fs in os.walk(vx + "cache/blobs") for f in fs)
+            if blobs:
+                self.m.shaky = True
+                for b in blobs if what == "blobs" else [rng.choice(blobs)]:
+                    if what == "tamper":
+                        os.chmod(b, 0o644)
+                        with open(b, "r+b") as f:
+                            f.write(b"Q")
+                    else:
+                        os.unlink(b)
+
+    def put(self, path, node, touch=True, tell=True):
+        if tell:
+            self.tell("write %r: %s" % (path, short(node)))
+        full = self.w.root + "/" + path
+        if not touch and os.path.isfile(full):
+            os.chmod(full, node[1])
+        else:
+            put_node(full, node)
+
+    def delete(self, path, tell=True):
+        if tell:
+            self.tell("delete %r" % path)
+        if not os.path.lexists(self.w.root + "/" + path):
+            return
+        remove(self.w.root + "/" + path)
+        dir_ = os.path.dirname(path)
+        while dir_ and not os.listdir(self.w.root + "/" + dir_):
+            os.rmdir(self.w.root + "/" + dir_)
+            dir_ = os.path.dirname(dir_)
+
+    def select(self, rng):
+        """Arguments of vx run, and the tasks they request."""
+        w, args = self.w, []
+        projects = list(w.projects.values())
+        how = rng.choice(["all", "all", "all", "filter", "filter", "one"])
+        holders = [p for p in projects if p.tasks]
+        if how == "one":
+            t = rng.choice([t for t in w.tasks()])
+            return [t.id], [t]
+        if how == "filter":
+            p = rng.choice(holders)
+            f = rng.choice(["%s", "%s...", "...%s", "./p/%s"]) % p.name
+            if p.name == "n" and f.startswith("./"):
+                f = "./p/a/n"
+            chosen = {p.name}
+            if f.endswith("..."):
+                todo = list(p.deps)
+                while todo:
+                    x = todo.pop()
+                    chosen.add(x)
+                    todo += w.projects[x].deps
+            if f.startswith("..."):
+                while True:
+                    more = {q.name for q in projects if set(q.deps) & chosen} - chosen
+                    if not more:
+                        break
+                    chosen |= more
+            args += ["--filter", f]
+            if rng.random() < 0.2 and len(chosen) > 1:
+                gone = rng.choice(sorted(chosen - {p.name}))
+                chosen.discard(gone)
+                args += ["--filter", "!" + gone]
+            projects = [w.projects[x] for x in sorted(chosen)]
+        else:
+            args += ["--all"]
+        names = sorted({n for p in projects for n in p.tasks})
+        names = rng.sample(names, rng.randint(1, min(3, len(names))))
+        return names + args, [t for p in projects for t in p.tasks.values() if t.name in names]
+
+    def run(self, rng):
+        args, roots = self.select(rng)
+        mode = rng.choices([[], ["sandbox"], ["force"], ["no-cache"], ["sandbox", "force"], ["sandbox", "no-cache"]],
+                           [55, 22, 7, 7, 4, 3])[0]  # fmt: skip
+        flags = ["--" + m for m in mode]
+        if rng.random() < 0.12:
+            flags += ["--continue=always"]
+            mode = mode + ["always"]
+        forwarded = []
+        if rng.random() < 0.1 and any(t.ops for t in roots):
+            forwarded = rng.sample(["--fast", "a b", "it's", "", "$HOME", "x\ny", "ü"], rng.randint(1, 2))
+        full = rng.random() < 0.3
+        argv = [VX, "run", *args, *flags, "--concurrency", str(rng.randint(1, 4))]
+        argv += ["--output-logs", "full" if full else "hash-only"]
+        if forwarded:
+            argv += ["--", *forwarded]
+        self.tell("vx " + " ".join(shlex.quote(a) for a in argv[1:]))
+        self.commands = ["%s: %s" % (t.id, json.dumps(t.config())) for t in self.w.order(roots)]
+        before = snapshot(self.w.root)
+        seen = {t.id: self.m.seen(t, before) for t in self.w.order(roots) if t.cached}
+        self.past.append((self.sources(before), dict(self.env)))
+        env = {**environment(self.top), **self.env}
+        vx = subprocess.Popen(argv, cwd=self.w.root, env=env, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+        late = None
+        try:
+            streams = vx.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            late = "\n".join(holders([f for f in (vx.stdout, vx.stderr) if not f.closed]))
+            vx.terminate()
+            streams = vx.communicate()
+        out, err = (x.decode("utf-8", "replace") for x in streams)
+        self.out = out + err
+        if late is not None:
+            raise Wrong("vx did not end within %d s:\n%s" % (LIMIT, late))
+        log = b""
+        try:
+            while True:
+                log += os.read(self.log, 1 << 16)
+        except BlockingIOError:
+            pass
+        observed, frames = self.parse(out, full)
+        if full:
+            # Lines of what was skipped are of no frame.
+            for t in self.w.order(roots):
+                if t.ops and t.id not in observed and re.search(r"skipped.*\b" + re.escape(t.id), out):
+                    observed[t.id] = ("skipped", None)
+        want, code, ran, exact, stamps = self.m.run(roots, mode, self.env, forwarded, observed, before, seen, frames)
+        if sorted(log.decode().split()) != sorted(ran):
+            raise Wrong("commands that ran: %s; said to have run: %s" % (sorted(log.decode().split()), sorted(ran)))
+        if vx.returncode != code:
+            raise Wrong("exit code %d; expected %d" % (vx.returncode, code))
+        after = snapshot(self.w.root)
+        places = [(t.project, Globs(t.outputs)) for t in exact]
+
+        def strict(path):
+            project, rel = self.w.owner(path)
+            return any(project is p and g.selects(rel, True) for p, g in places)
+
+        trees = [{p: n for p, n in x.items() if n[0] != "d" or strict(p)} for x in (want, after)]
+        if trees[0] != trees[1]:
+            raise Wrong("the workspace differs:\n" + difference(*trees))
+        self.m.after(after, stamps)
+
+    def parse(self, out, full):
+        observed, frames = {}, None
+        if not full:
+            for line in out.split("\n"):
+                m = re.match(r"(success|up-to-date|restored-local|failed \(.*?\)|skipped(?: • blocked by \S+)?) (\S+#\S+) (\S+)$", line)
+                if m:
+                    observed[m.group(2)] = (m.group(1), m.group(3))
+            return observed, None
+        frames, now = {}, None
+        for line in out.split("\n"):
+            m = re.match(r"┌─ (\S+) > (.*)$", line)
+            if m:
+                now = m.group(1)
+                observed[now] = (m.group(2), None)
+                frames[now] = ""
+            elif line.startswith("└─ "):
+                now = None
+            elif now:
+                frames[now] += line + "\n"
+        return observed, frames
+
+
+# --- trees -------------------------------------------------------------------------------------
+
+
+def random_tree(rng, top, depth=0):
+    """Files, links and directories with any name, mode and content below `top`."""
+    for n in range(rng.randint(0 if depth else 2, 6)):
+        name = rng.choice(
+            [b"a", b".h", b"with space", b"new\nline", b"\xff\xfe", b"[x]{y}*?", b"-rf", b"\\b", b"%41", b"\xc3\xa9",
+             b"n" * 255, b"\x01\x7f", b"'\"$`"]
+        ) + (b"" if rng.random() < 0.5 else b"%d" % n)  # fmt: skip
+        path = os.path.join(top, name[:255])
+        if os.path.lexists(path):
+            continue
+        kind = rng.random()
+        if kind < 0.25 and depth < 4:
+            os.mkdir(path)
+            random_tree(rng, path, depth + 1)
+            os.chmod(path, rng.choice([0o755, 0o700, 0o711, 0o777, 0o750]))
+        elif kind < 0.4:
+            os.symlink(rng.choice([b"a", b"/nowhere/at/all", b"../..", b".", b"new\nline\xff", b"x" * 300]), path)
+        else:
+            size = rng.choice([0, 1, 100, 4096, 65536, 65537, 200000])
+            with open(path, "wb") as f:
+                if size > 4096 and rng.random() < 0.5:
+                    f.write(bytes(rng.randrange(256) for _ in range(64)) * (size // 64))
+                else:
+                    f.write(os.urandom(1) * size)
+                if rng.random() < 0.1:
+                    f.truncate(size + 400000)  # ends in a hole
+            os.chmod(path, rng.choice([0o644, 0o755, 0o600, 0o444, 0o400, 0o777, 0o640, 0o551]))
+
+
+def trees(arena, seed):
+    """A task that copies a random tree: what is restored is what it made, whatever was there instead."""
+    rng = random.Random(seed)
+    top = arena.fresh()
+    os.makedirs(top + "/ws/p")
+    os.mkdir(top + "/store")
+    config = {"tasks": {"copy": {"exec": {"command": "echo copy >%s/log; mkdir -p out; cp -a %s/store/now/. out/" % (top, top)},
+              "cache": {"inputs": {"files": ["which"]}, "outputs": {"files": [rng.choice(["out", "out/**"])]}}}}}  # fmt: skip
+    put_node(top + "/ws/p/vx.config.json", ("f", 0o644, json.dumps(config).encode()))
+    put_node(top + "/ws/vx.workspace.json", ("f", 0o644, b'{"projects": ["p"]}'))
+    log = os.open(top + "/log", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    made, known, done = {}, set(), 0
+    try:
+        for step in range(8):
+            which = rng.choice("123")
+            now = top + "/store/now"
+            if os.path.lexists(now):
+                os.unlink(now)
+            if not os.path.isdir(top + "/store/" + which):
+                os.mkdir(top + "/store/" + which)
+                random_tree(rng, raw(top + "/store/" + which))
+                made[which] = snapshot(top + "/store/" + which)
+            os.symlink(which, now)
+            put_node(top + "/ws/p/which", ("f", 0o644, which.encode()))
+            out = top + "/ws/p/out"
+            spoil = rng.choice(["none", "none", "gone", "other", "part"])
+            if spoil in ("gone", "other"):
+                remove(out)
+            if spoil == "other":
+                os.mkdir(out)
+                random_tree(rng, raw(out))
+            if spoil == "part" and os.path.isdir(out):
+                for name in os.listdir(out):
+                    if rng.random() < 0.5:
+                        remove(out + "/" + name)
+            sandbox = rng.random() < 0.4
+            vx = subprocess.run(
+                [VX, "run", "copy", "--all", "--output-logs", "hash-only"] + ["--sandbox"] * sandbox,
+                cwd=top + "/ws", env=environment(top), stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT,
+            )  # fmt: skip
+            done += 1
+            try:
+                ran = bool(os.read(log, 4096))
+            except BlockingIOError:
+                ran = False
+            # --sandbox takes what was made in one only.
+            want = (which, True) not in known and (sandbox or (which, False) not in known)
+            known.add((which, sandbox))
+            there = snapshot(out)
+            what = "tree %s, outputs before: %s%s: " % (which, spoil, ", --sandbox" if sandbox else "")
+            if vx.returncode or ran != want or there != made[which]:
+                raise Wrong(
+                    what + "exit %d, %s\n%s\n%s" % (vx.returncode, "ran" if ran else "did not run", difference(made[which], there),
+                    (vx.stdout + vx.stderr).decode("utf-8", "replace"))
+                )  # fmt: skip
+    finally:
+        os.close(log)
+    return done
+
+
+# --- the harness -------------------------------------------------------------------------------
+
+
+class Arena:
+    """A directory that is gone in the end."""
+
+    def __init__(self):
+        self.top = os.path.realpath(tempfile.mkdtemp(prefix="vx-test.", dir=os.environ.get("VX_TEST_DIR", "/var/tmp")))
+        os.chmod(self.top, 0o755)
+
+    def fresh(self):
+        for name in os.listdir(self.top):
+            remove(self.top + "/" + name)
+        os.mkdir(self.top + "/ws")
+        os.mkdir(self.top + "/home")  # the log must not be in it: a sandbox shows home through an overlay
+        os.mkfifo(self.top + "/log")
+        shutil.copy(BUILDDIR + "/maker", self.top + "/maker")
+        return self.top
+
+    def remove(self):
+        shutil.rmtree(self.top, ignore_errors=True)
+
+
+def replay(arena, seed, steps):
+    """None, or (what is wrong, the session, how many steps were done)."""
+    s = Session(seed, arena.fresh())
+    try:
+        for n, step in enumerate(steps):
+            s.tell("step %d:" % step)
+            try:
+                s.step(step)
+            except Wrong as e:
+                return str(e), s, n + 1
+        return None, s, len(steps)
+    finally:
+        s.close()
+
+
+def shrink(arena, seed, steps):
+    """Fewer steps that still go wrong, at most about a minute of it."""
+    budget = 150
+    i = len(steps) - 2
+    while i >= 0 and budget > 0:
+        fewer = steps[:i] + steps[i + 1 :]
+        wrong, _, n = replay(arena, seed, fewer)
+        budget -= 1
+        if wrong:
+            steps = fewer[:n]
+            i = min(i, len(steps) - 1)
+        i -= 1
+    return steps
+
+
+def cannot():
+    """Why not here: the model is one of sandboxes that report."""
+    flags = "--user --map-root-user --mount --pid --fork --net --ipc --uts --cgroup"
+    try:
+        if subprocess.run(["unshare", *flags.split(), "true"], stderr=subprocess.DEVNULL).returncode:
+            return "no namespaces here"
+        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+        return None if shutil.which("git") else "no git here"
+    except OSError as e:
+        return str(e)
+
+
+def main():
+    os.umask(0o022)
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    why = cannot()
+    if why and os.environ.get("VX_SANDBOX_MUST_WORK"):
+        print("not ok 1 - %s\n1..1" % why)
+        sys.exit(1)
+    if why:
+        print("1..0 # SKIP %s" % why)
+        return
+    arena = Arena()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    rounds = int(os.environ.get("VX_PROP_ROUNDS", DEFAULT_ROUNDS))
+    only = os.environ.get("VX_PROP_SEED")
+    seed, failed = int(only or 1), 0
+    keep = False
+    try:
+        done = workspaces = 0
+        for n in range(0 if only else max(4, rounds // 60)):
+            try:
+                done += trees(arena, n)
+            except Wrong as e:
+                failed += 1
+                print("not ok %d - tree of seed %d\n# %s" % (failed, n, str(e).replace("\n", "\n# ")))
+                break
+        while done < rounds and failed < int(os.environ.get("VX_PROP_FAILURES", 1)):
+            steps = [seed * 1000 + n for n in range(STEPS)]
+            wrong, s, n = replay(arena, seed, steps)
+            done += n
+            workspaces += 1
+            if wrong:
+                failed += 1
+                steps = shrink(arena, seed, steps[:n])
+                again, t, _ = replay(arena, seed, steps)
+                s = t if again else s  # what happened once is told as it was then
+                print("not ok %d - seed %d" % (failed, seed))
+                for line in (s.told + ["git: %s, outputs ignored: %s" % (s.w.git, s.w.ignored), again or "not again: " + wrong]
+                             + s.out.split("\n")[-40:] + s.commands):  # fmt: skip
+                    print("# " + line.replace("\n", "\n# "))
+                sys.stdout.flush()
+                if os.environ.get("VX_PROP_KEEP"):
+                    keep = True
+                    print("# kept: %s" % arena.top)
+                    break
+            if only:
+                break
+            seed += 1
+        if not failed:
+            print("ok 1 - %d runs, %d workspaces, are as the model says" % (done, workspaces))
+            print("# " + ", ".join("%d %s" % (COUNT[k], k) for k in sorted(COUNT)))
+        print("1..%d" % max(1, failed))
+    finally:
+        if not keep:
+            arena.remove()
+    sys.exit(bool(failed))
+
+
+main()
