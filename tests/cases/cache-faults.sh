@@ -196,5 +196,5 @@ is "$(nran)" 1 "the task runs"
 like "$ERR" "index.db is damaged .*the next run makes a new one" "it is said"
 run run a#build --cache-dir "$T/page"
 run run a#build --cache-dir "$T/page"
-said 'up to date' "after that all is well again"
+said 'all cached' "after that all is well again"
 done_testing
