@@ -56,48 +56,49 @@ add_claims(struct claims *c, const struct node *node)
 	}
 }
 
-/* Those of the project that are not in the graph. */
+/* Those tasks of the project that do not run. */
 static void
-add_idle(struct claims *c, const struct graph *g, struct project *p)
+add_idle(struct claims *c, struct project *p, const bool *runs, size_t index)
 {
-	struct htab running;
-	size_t index = g->n;
-
-	htab_init(&running);
-	for (size_t i = 0; i < g->n; i++)
-		if (g->nodes[i]->project == p)
-			htab_put(&running, g->nodes[i]->def->name, g->nodes[i]);
 	for (size_t i = 0; i < p->def.ntasks; i++) {
 		struct taskdef *def = &p->def.tasks[i];
 		struct node *n;
 
-		if (!def->cache || !def->cache->outputs.npos || htab_get(&running, def->name))
+		if (runs[i] || !def->cache || !def->cache->outputs.npos)
 			continue;
 		n = arena_new(&c->arena, struct node);
 		*n = (struct node){.id = arena_printf(&c->arena, "%s#%s",
 					   p->is_root ? "//" : p->name, def->name),
 			.project = p,
 			.def = def,
-			.index = index++};
+			.index = index + i};
 		add_claims(c, n);
 	}
-	htab_release(&running);
 }
 
 static void
 collect(struct claims *c, const struct graph *g)
 {
-	cleanup_free size_t *running = xcalloc(g->w->nprojects, sizeof(*running));
+	/* All tasks side by side, a project's from first[its index] on. */
+	cleanup_free size_t *first = xcalloc(g->w->nprojects + 1, sizeof(*first));
+	cleanup_free bool *in_run = xcalloc(g->w->nprojects, sizeof(*in_run));
+	cleanup_free bool *runs = NULL;
 
 	arena_init(&c->arena);
 	htab_init(&c->by_head);
+	for (size_t i = 0; i < g->w->nprojects; i++)
+		first[i + 1] = first[i] + g->w->projects[i]->def.ntasks;
+	runs = xcalloc(first[g->w->nprojects], sizeof(*runs));
 	for (size_t i = 0; i < g->n; i++) {
-		running[g->nodes[i]->project->index]++;
+		const struct project *p = g->nodes[i]->project;
+
+		in_run[p->index] = true;
+		runs[first[p->index] + (size_t)(g->nodes[i]->def - p->def.tasks)] = true;
 		add_claims(c, g->nodes[i]);
 	}
 	for (size_t i = 0; i < g->w->nprojects; i++)
-		if (running[i] && running[i] < g->w->projects[i]->def.ntasks)
-			add_idle(c, g, g->w->projects[i]);
+		if (in_run[i])
+			add_idle(c, g->w->projects[i], runs + first[i], g->n + first[i]);
 	if (c->n)
 		qsort(c->v, c->n, sizeof(*c->v), compare_head);
 	for (size_t i = c->n; i-- > 0;) {
