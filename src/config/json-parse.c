@@ -9,6 +9,7 @@
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/strbuf.h"
+#include "util/utf8.h"
 #include <errno.h>
 
 struct values {
@@ -231,23 +232,6 @@ take_escape(const char **p, bool relaxed, char **out)
 	return NULL;
 }
 
-/* The bytes of the character at s, 0: it is no UTF-8. A NUL ends all. */
-static size_t
-utf8_len(const char *s)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n = u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
-
-	for (size_t i = 1; i < n; i++)
-		if ((u[i] & 0xc0) != 0x80)
-			return 0;
-	/* overlong, surrogates, beyond U+10FFFF */
-	if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] >= 0xa0) ||
-		(u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] >= 0x90))
-		return 0;
-	return n;
-}
-
 static bool
 is_plain(char c)
 {
@@ -272,7 +256,7 @@ take_string(struct parser *ps, const char **ret, size_t *ret_len)
 		if (*p == '\\') {
 			wrong = take_escape(&p, ps->relaxed, &out);
 		} else if ((unsigned char)*p >= 0x80) {
-			n = utf8_len(p);
+			n = utf8_char(p, (size_t)(ps->end - p));
 			if (!n)
 				wrong = "invalid UTF-8";
 			for (; n; n--)

@@ -321,29 +321,34 @@ kill_grace(void)
 	return ms;
 }
 
+/* What a run and the probes of --dry have in common. */
+static struct sched_options
+sched_options_of(
+	struct run *r, const struct run_options *o, unsigned concurrency, const struct guard *guard)
+{
+	return (struct sched_options){
+		.plan = &r->plan,
+		.loop = r->loop,
+		.concurrency = concurrency,
+		.default_timeout_ms = o->timeout_ms ? o->timeout_ms : r->w.settings.timeout_ms,
+		.default_timeout_by = o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
+		.grace_ms = kill_grace(),
+		.guard_pidfd = guard->pidfd,
+	};
+}
+
 /* Probes run for a dry run, too: without them there are no keys. */
 static int
 dry(struct run *r, const struct run_options *o, unsigned concurrency, const struct guard *guard,
 	const sigset_t *signals, struct strbuf *product, struct err *e)
 {
+	struct sched_options so;
 	int stopped_by = 0;
 
 	if (loop_new(signals, &r->loop, e))
 		return -1;
-	if (r->plan.probes.n &&
-		sched_probe(
-			&(struct sched_options){
-				.plan = &r->plan,
-				.loop = r->loop,
-				.concurrency = concurrency,
-				.default_timeout_ms =
-					o->timeout_ms ? o->timeout_ms : r->w.settings.timeout_ms,
-				.default_timeout_by =
-					o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
-				.grace_ms = kill_grace(),
-				.guard_pidfd = guard->pidfd,
-			},
-			&stopped_by, e))
+	so = sched_options_of(r, o, concurrency, guard);
+	if (r->plan.probes.n && sched_probe(&so, &stopped_by, e))
 		return -1;
 	return stopped_by ? 128 + stopped_by
 			  : dry_print(&r->plan, r->index, r->history, o, product, e);
@@ -354,6 +359,7 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	uint64_t begin, const sigset_t *signals, struct err *e)
 {
 	int64_t started = (int64_t)clock_wall_ns();
+	struct sched_options so;
 	struct sched_result res;
 	struct report_options ro = {
 		.logs = o->logs,
@@ -374,28 +380,17 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 		report_notice(r->report, "%s", r->w.notes[i]);
 	if (r->plan.files.no_git)
 		report_notice(r->report, "no git: ignore rules are not applied, every file counts");
-	if (sched_run(
-		    &(struct sched_options){
-			    .plan = &r->plan,
-			    .loop = r->loop,
-			    .report = r->report,
-			    .index = r->index,
-			    .stamps = r->stamps,
-			    .store = r->store,
-			    .read_cache = !o->no_read,
-			    .write_cache = !o->no_write,
-			    .sandbox = o->sandbox,
-			    .cont = o->cont,
-			    .concurrency = concurrency,
-			    .default_timeout_ms =
-				    o->timeout_ms ? o->timeout_ms : r->w.settings.timeout_ms,
-			    .default_timeout_by =
-				    o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
-			    .grace_ms = kill_grace(),
-			    .guard_pidfd = guard->pidfd,
-			    .cache_dir = r->cache_path,
-		    },
-		    &res, e))
+	so = sched_options_of(r, o, concurrency, guard);
+	so.report = r->report;
+	so.index = r->index;
+	so.stamps = r->stamps;
+	so.store = r->store;
+	so.read_cache = !o->no_read;
+	so.write_cache = !o->no_write;
+	so.sandbox = o->sandbox;
+	so.cont = o->cont;
+	so.cache_dir = r->cache_path;
+	if (sched_run(&so, &res, e))
 		return -1;
 	code = res.stopped_by ? 128 + res.stopped_by : !res.ok;
 	report_footer(r->report, &r->plan, clock_monotonic_ns() - begin, res.stopped_by);
