@@ -17,9 +17,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
-#include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/timerfd.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -486,28 +484,21 @@ preload(struct preload *p, const struct setup *s)
 	free(c.links);
 }
 
+/* The clock mostly moves on by itself while the view is set up. Where the processor that moves it is
+ * held up (a virtual machine's host was busy) it stands still for much longer than its tick. */
 struct timespec
 preload_settle(const struct preload *p)
 {
-	struct timespec now, tick = {0, 1};
-	struct itimerspec at = {.it_value = p->last};
-	cleanup_close int timer = -1;
-	struct pollfd next;
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	if (is_later(&now, &p->last))
-		return now; /* the set-up has mostly taken longer than a tick */
-	clock_getres(CLOCK_REALTIME_COARSE, &tick);
-	at.it_value.tv_nsec += 2 * tick.tv_nsec;
-	at.it_value.tv_sec += at.it_value.tv_nsec / 1000000000;
-	at.it_value.tv_nsec %= 1000000000;
-	timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
-	next = (struct pollfd){.fd = timer, .events = POLLIN};
-	/* Bounded: the clock may be set back meanwhile. */
-	if (timer >= 0 && !timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL))
-		poll(&next, 1, (int)(3 * tick.tv_nsec / 1000000) + 1);
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	return now;
+	/* Bounded: it may have been set back. Then all copies are told as changed. */
+	for (int ms = 0;; ms++) {
+		clock_gettime(CLOCK_REALTIME_COARSE, &now);
+		if (is_later(&now, &p->last) || ms == PRELOAD_SETTLE_MS)
+			return now;
+		nanosleep(&pause, NULL);
+	}
 }
 
 const struct preload_entry *

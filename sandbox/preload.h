@@ -24,6 +24,7 @@ enum {
 	PRELOAD_TREE_MAX = 1000,
 	PRELOAD_ALL_MAX = 4000,       /* of all trees of a task */
 	PRELOAD_BYTES_MAX = 64 << 20, /* of all trees, where the file system cannot share content */
+	PRELOAD_SETTLE_MS = 500,      /* at most, for the clock */
 };
 
 struct preload_entry {

@@ -32,8 +32,8 @@
 enum {
 	STAT_VERSION = 1,
 	STAT_BYTE_ORDER = 0x01020304,
-	/* A write so soon before the content was read may have a twin after it with the same times:
-	 * the kernel's clock for files stands still for up to 10 ms. */
+	/* A write so soon before the content was read may have a twin after it with the same times.
+	 * The clock of a network file system is another machine's. */
 	RACY_NS = 50 * 1000 * 1000,
 	NSEC = 1000 * 1000 * 1000,
 };
@@ -55,7 +55,7 @@ struct stat_row {
 	uint32_t mode;
 	uint64_t dev, ino, size;
 	int64_t mtime_ns, ctime_ns;
-	int64_t learned_ns; /* wall time before the content was read */
+	int64_t learned_ns; /* the files' clock before the content was read */
 	uint32_t uid, gid;
 	struct digest digest;
 };
@@ -436,7 +436,7 @@ identify(struct filehash *fh, int rootfd, const char *path, size_t len, size_t r
 		ret->digest = known->digest;
 		return 0;
 	}
-	learned_ns = (int64_t)clock_wall_ns();
+	learned_ns = (int64_t)clock_files_ns();
 	r = read_content(rootfd, path, st, &d);
 	if (r < 0)
 		return err_set(e, ERR_IO, errno, "read %s", path);

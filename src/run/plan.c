@@ -4,7 +4,6 @@
 #include "run/moment.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
-#include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/path.h"
@@ -273,7 +272,6 @@ plan_key(struct plan *p, struct task *t, struct err *e)
 	const struct digest *up = upstream_keys(p, t->node, &buf, &nup);
 	int r = 0;
 
-	t->learned_ns = clock_wall_ns();
 	if (node_is_group(t->node))
 		key_group(up, nup, &t->key);
 	else if (command_key(p, t, up, nup, &t->key, e))

@@ -52,7 +52,6 @@ struct task {
 	struct inputs inputs;
 	bool has_key;
 	struct digest key;
-	uint64_t learned_ns; /* wall time before its inputs were looked at */
 	/* What comes before it may change what its key is made of, so that is made when its
 	 * dependencies are done: an uncached command, one that may rewrite a fingerprint file, or, where
 	 * it has probes, one whose key is not in its own. */

@@ -25,6 +25,12 @@ clock_wall_ns(void)
 	return read_clock(CLOCK_REALTIME);
 }
 
+uint64_t
+clock_files_ns(void)
+{
+	return read_clock(CLOCK_REALTIME_COARSE);
+}
+
 void
 clock_set_monotonic(uint64_t (*fn)(void))
 {

@@ -74,6 +74,10 @@ own
 ("$VX" run a#big --output-logs=full 2>"$ERR"; echo $? >"$T/rc") </dev/null | head -n 1 >/dev/null
 is "$(cat "$T/rc")" 0 "a closed pipe"
 
+# The crash tests hold vx at a line by the bytes before it.
+try env VX_DEBUG=phase "$VX" run a#color
+not_ok "what VX_DEBUG says begins with a time of nine digits" grep -vE '^vx\[[a-z]+\] [0-9]{9} us: ' "$ERR"
+
 # CI: frames for everything.
 try env CI=1 "$VX" run hello --all
 said '┌─ a#hello > success' "CI shows frames in broad runs"
