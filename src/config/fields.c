@@ -49,8 +49,10 @@ nearest_name(const char *word, const char *const *names, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		size_t d = edits(word, names[i]);
 
-		/* Two edits make any two letters of any others: that is no likeness. */
-		if (d < best && d < strlen(word)) {
+		/* Two edits make any two letters of any others: that is no likeness. Of equals the
+		 * longest: a letter is left out more often than a wrong one is hit. */
+		if (d < strlen(word) && (d < best || (d == best && nearest &&
+							     strlen(names[i]) > strlen(nearest)))) {
 			best = d;
 			nearest = names[i];
 		}

@@ -471,6 +471,7 @@ static void
 test_nearest(void)
 {
 	static const char *const names[] = {"command", "env", "timeout"};
+	const char *const likely[] = {"tags", "tasks", "name"};
 
 	ok_str(nearest_name("comand", names, 3), "command", "one letter is missing");
 	ok_str(nearest_name("timeuot", names, 3), "timeout", "two letters are swapped");
@@ -478,6 +479,8 @@ test_nearest(void)
 	ok(!nearest_name("cmmn", names, 3), "three are too many");
 	ok(!nearest_name("xy", names, 3), "a short word is like nothing");
 	ok_str(nearest_name("evn", names, 3), "env", "but for a swap");
+	ok_str(nearest_name("taks", likely, 3), "tasks",
+		"of two equals the one that lacks a letter");
 }
 
 int
