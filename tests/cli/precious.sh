@@ -199,7 +199,7 @@ said 'removed 2 files that git tracks \(dist/s.txt, …\)' "they may go; the lin
 
 # --- in a sandbox ------------------------------------------------------------------------------
 
-if unshare --user --map-root-user --mount --pid --fork --net --ipc --uts --cgroup true 2>/dev/null; then
+if can_sandbox; then
 	newcomer
 	echo mine >>p/src/s.txt
 	run run p#build --sandbox
