@@ -1,4 +1,5 @@
 # shellcheck shell=sh
+# shellcheck disable=SC2154 # what lib.sh sets
 # SPDX-License-Identifier: MIT
 #
 # For cases from reports about task runners: a case is one function that runs twice, plain and with

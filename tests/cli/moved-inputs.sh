@@ -51,6 +51,8 @@ missed 'chmod +x src/a' p/src/a "a file that becomes executable"
 missed 'chmod 700 src/deep' p/src/deep "a directory that gets other permissions"
 missed 'mv src/a b; cp evil/a src/a; cat src/a; mv b src/a; chmod 644 src/a; touch -d @1 src' p/src/a \
 	"a swapped file, made to look like one with permissions set"
+missed 'echo new >src/new' p/src/new "a file that is added"
+missed 'rm src/deep/b' p/src/deep/b "a file that is removed"
 missed 'mv package.json m; echo "{}" >package.json; mv m package.json' p/package.json "the manifest"
 
 kept 'cat src/a src/deep/er/c' "a task that reads"
