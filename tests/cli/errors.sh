@@ -27,6 +27,12 @@ run help watch
 exits 2 "help of a command that is not there yet"
 said 'not in this vx yet' "says so"
 
+for later in lock why last; do
+	run $later
+	exits 2 "vx $later"
+	said "vx $later. is not in this vx yet" "vx $later is refused by name"
+done
+
 run run build
 exits 2 "outside any workspace"
 said 'vx.workspace.json' "says what would make one"
@@ -73,6 +79,10 @@ usage "a bad --continue" '--continue' build --all --continue=maybe
 usage "a bad --output-logs" '--output-logs' build --all --output-logs=loud
 usage "a value missing" '--filter' build --filter
 usage "an option of another runner's" '--parallel' build --all --parallel
+usage "--frozen" '--frozen is not in this vx yet' build --all --frozen
+usage "--exclude-dependencies" '--exclude-dependencies is not in this vx yet' build --all --exclude-dependencies
+usage "--summarize" '--summarize is not in this vx yet' build --all --summarize
+usage "--dry=json" '--dry=json is not in this vx yet' build --all --dry=json
 usage "no task" 'task' --all
 cd p || exit 99
 usage "a directory outside any project" 'project' build
@@ -130,6 +140,10 @@ config <<'E'
 { "name": "b", "tasks": { "build": { "exec": { "command": "true", "interactive": true } } } }
 E
 refused "what this vx does not have" 'interactive.*not in this vx'
+config <<'E'
+{ "name": "b", "tasks": { "build": { "exec": { "command": "true", "persistent": {} } } } }
+E
+refused "a persistent task" 'persistent.*not in this vx yet'
 config <<'E'
 { "name": "b", "tasks": { "build": { "dependsOn": ["genrate"], "exec": { "command": "true" } } } }
 E

@@ -49,7 +49,7 @@ selects() {
 		echo 2 >"p/$f/in"
 		run run app#build
 		case $(ran) in *app.build*) now=x ;; *) now=- ;; esac
-		is "$now" "$1" "$(grep -o '"tasks": \[[^]]*\]' p/app/vx.config.json | tail -n 1): an edit of $f"
+		is "$now" "$1" "$(grep -o '"tasks": \[[^]]*\]' p/app/vx.config.json | tail -n 1 | tr -d '"'): an edit of $f"
 		shift
 	done
 }
