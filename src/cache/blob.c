@@ -78,12 +78,12 @@ unpacker(struct blob_io *io)
 	return io->unpacker;
 }
 
-/* Where content goes: a file, or memory. */
+/* Where content goes: memory, a file, or nowhere. */
 struct sink {
-	int fd; /* -1: `to` */
-	struct strbuf *to;
+	struct strbuf *to; /* NULL: fd */
+	int fd;            /* -1: only the digest is wanted */
 	uint64_t max, size;
-	struct digest_state state; /* of a file's */
+	struct digest_state state; /* but of what goes to memory */
 };
 
 static bool
@@ -96,13 +96,14 @@ is_zero(const char *p, size_t n)
 static int
 sink_add(struct sink *s, const char *p, size_t n, bool hole)
 {
-	if (s->fd < 0) {
+	s->size += n;
+	if (s->to) {
 		strbuf_add(s->to, p, n);
-		s->size += n;
 		return 0;
 	}
 	digest_update(&s->state, p, n);
-	s->size += n;
+	if (s->fd < 0)
+		return 0;
 	hole = hole || (n == CONTENT_PIECE && is_zero(p, n));
 	return hole ? (lseek(s->fd, (off_t)n, SEEK_CUR) < 0 ? -1 : 0) : fd_write_all(s->fd, p, n);
 }
@@ -110,7 +111,7 @@ sink_add(struct sink *s, const char *p, size_t n, bool hole)
 static int
 sink_end(struct sink *s, struct digest *ret, uint64_t *ret_size)
 {
-	if (ftruncate(s->fd, (off_t)s->size)) /* it may end with a hole */
+	if (s->fd >= 0 && ftruncate(s->fd, (off_t)s->size)) /* it may end with a hole */
 		return -1;
 	digest_final(&s->state, ret);
 	*ret_size = s->size;

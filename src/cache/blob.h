@@ -24,7 +24,7 @@ void blob_io_free(struct blob_io *io);
 
 /* All from `from` at its position to the end, to the empty `to`. errno on -1: EFBIG for more than
  * `max` bytes, EBADMSG for no frame of ours, ECANCELED when a stop is asked; *ret_reading says which
- * side failed. */
+ * side failed. To the `to` of -1 only the digest is taken. */
 int blob_copy(struct blob_io *io, int from, int to, uint64_t max, struct digest *ret,
 	uint64_t *ret_size, bool *ret_reading);
 int blob_pack(struct blob_io *io, int from, int to, struct digest *ret, uint64_t *ret_size,

@@ -42,6 +42,7 @@ struct store {
 	unsigned next_closed;
 	bool no_tmpfile; /* this file system has no O_TMPFILE, or there is no /proc to link from */
 	struct blob_io *io;
+	bool doubted;     /* a damaged blob was met */
 	uint64_t written; /* what new blobs take up on the disk */
 };
 
@@ -174,19 +175,86 @@ store_has(struct store *s, const struct digest *d)
 	return find_blob(s, d, name, &st) >= 0;
 }
 
-/* As store_has, for a save: its row comes later, so whoever cleans up meanwhile must see that the
- * blob is in use. */
-static bool
-has_for_save(struct store *s, const struct digest *d)
-{
+/* A blob being read, by its name. */
+struct blob {
+	int dir;
 	char name[NAME_SIZE];
-	struct stat st;
-	int dir = find_blob(s, d, name, &st);
+	bool packed;
+	uint64_t size; /* of the file */
+	int64_t used_s;
+};
 
-	if (dir < 0)
+/* 0 after that: the same as never stored. */
+static int
+drop_damaged(struct store *s, const struct blob *b)
+{
+	log_debug("cache", "blob %s is damaged: dropped", b->name);
+	unlinkat(b->dir, b->name, 0);
+	s->doubted = true;
+	return 0;
+}
+
+static int
+open_blob(struct store *s, const struct digest *d, struct blob *ret)
+{
+	enum {
+		FLAGS = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+	};
+	cleanup_close int fd = -1;
+	struct stat st;
+
+	ret->dir = shard_of(s, d, false, ret->name);
+	if (ret->dir < 0)
+		return -1;
+	fd = openat(ret->dir, ret->name, FLAGS);
+	ret->packed = fd < 0;
+	if (fd < 0) {
+		name_packed(ret->name);
+		fd = openat(ret->dir, ret->name, FLAGS);
+	}
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	ret->size = (uint64_t)st.st_size;
+	ret->used_s = st.st_mtim.tv_sec;
+	return take_fd(&fd);
+}
+
+/* Whether a blob that a save has found holds what it should. A power cut leaves files of no length and
+ * such that end early: that shows without reading, but for a packed one that has some length. Where
+ * one blob was damaged, more may be, so from then on they are read. */
+static bool
+is_sound(struct store *s, const struct blob *b, int fd, const struct digest *d, uint64_t want)
+{
+	struct digest got;
+	uint64_t size = want;
+	bool reading;
+	int rc;
+
+	if (b->packed ? !b->size : b->size != want)
 		return false;
-	if (st.st_mtim.tv_sec < time(NULL) - USED_AGE_S)
-		utimensat(dir, name, NULL, AT_SYMLINK_NOFOLLOW);
+	if (!s->doubted)
+		return true;
+	rc = b->packed ? blob_unpack(s->io, fd, -1, want, &got, &size, &reading)
+		       : digest_fd(fd, &got, &size);
+	if (rc && errno == ECANCELED)
+		return true; /* nothing will come of this save */
+	return !rc && size == want && digest_equal(&got, d);
+}
+
+/* As store_has, for a save of content of this size: its row comes later, so whoever cleans up meanwhile
+ * must see that the blob is in use. */
+static bool
+has_for_save(struct store *s, const struct digest *d, uint64_t size)
+{
+	struct blob b;
+	cleanup_close int fd = open_blob(s, d, &b);
+
+	if (fd < 0)
+		return false;
+	if (!is_sound(s, &b, fd, d, size))
+		return drop_damaged(s, &b);
+	if (b.used_s < time(NULL) - USED_AGE_S)
+		utimensat(b.dir, b.name, NULL, AT_SYMLINK_NOFOLLOW);
 	return true;
 }
 
@@ -289,7 +357,7 @@ store_put_bytes(struct store *s, const void *p, size_t n, struct digest *ret, st
 
 	digest_bytes(p, n, &d);
 	*ret = d;
-	if (has_for_save(s, &d))
+	if (has_for_save(s, &d, n))
 		return 0;
 	t.packed = blob_pays(s->io, p, n);
 	do {
@@ -363,7 +431,7 @@ put_large(struct store *s, int fd, struct digest *ret, uint64_t *ret_size, struc
 
 	if (lseek(fd, 0, SEEK_SET) < 0 || digest_fd(fd, &d, &size))
 		return err_set(e, ERR_IO, errno, "read");
-	if (!has_for_save(s, &d)) {
+	if (!has_for_save(s, &d, size)) {
 		do {
 			struct temp t = {-1, "", false};
 
@@ -403,47 +471,6 @@ store_put_fd(struct store *s, int fd, struct digest *ret, uint64_t *ret_size, st
 	return 0;
 }
 
-/* A blob being read, by its name. */
-struct blob {
-	int dir;
-	char name[NAME_SIZE];
-	bool packed;
-	uint64_t size; /* of the file */
-};
-
-/* 0 after that: the same as never stored. */
-static int
-drop_damaged(const struct blob *b)
-{
-	log_debug("cache", "blob %s is damaged: dropped", b->name);
-	unlinkat(b->dir, b->name, 0);
-	return 0;
-}
-
-static int
-open_blob(struct store *s, const struct digest *d, struct blob *ret)
-{
-	enum {
-		FLAGS = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-	};
-	cleanup_close int fd = -1;
-	struct stat st;
-
-	ret->dir = shard_of(s, d, false, ret->name);
-	if (ret->dir < 0)
-		return -1;
-	fd = openat(ret->dir, ret->name, FLAGS);
-	ret->packed = fd < 0;
-	if (fd < 0) {
-		name_packed(ret->name);
-		fd = openat(ret->dir, ret->name, FLAGS);
-	}
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -1;
-	ret->size = (uint64_t)st.st_size;
-	return take_fd(&fd);
-}
-
 int
 store_get_fd(struct store *s, const struct digest *d, uint64_t want, int to, struct err *e)
 {
@@ -457,7 +484,7 @@ store_get_fd(struct store *s, const struct digest *d, uint64_t want, int to, str
 	if (fd < 0)
 		return 0;
 	if (!b.packed && b.size != want)
-		return drop_damaged(&b);
+		return drop_damaged(s, &b);
 	if (b.packed) {
 		rc = blob_unpack(s->io, fd, to, want, &got, &size, &reading);
 	} else if (!ioctl(to, FICLONE, fd)) {
@@ -467,10 +494,10 @@ store_get_fd(struct store *s, const struct digest *d, uint64_t want, int to, str
 		rc = blob_copy(s->io, fd, to, want, &got, &size, &reading);
 	}
 	if (rc && reading && errno != ECANCELED)
-		return drop_damaged(&b);
+		return drop_damaged(s, &b);
 	if (rc)
 		return err_set(e, ERR_IO, errno, reading ? "read" : "write");
-	return digest_equal(&got, d) && size == want ? 1 : drop_damaged(&b);
+	return digest_equal(&got, d) && size == want ? 1 : drop_damaged(s, &b);
 }
 
 int
@@ -488,13 +515,13 @@ store_get_bytes(
 		int num = errno;
 
 		strbuf_truncate(to, start);
-		return num == ECANCELED ? err_set(e, ERR_IO, num, "read") : drop_damaged(&b);
+		return num == ECANCELED ? err_set(e, ERR_IO, num, "read") : drop_damaged(s, &b);
 	}
 	digest_bytes(to->buf + start, to->len - start, &got);
 	if (digest_equal(&got, d))
 		return 1;
 	strbuf_truncate(to, start);
-	return drop_damaged(&b);
+	return drop_damaged(s, &b);
 }
 
 uint64_t

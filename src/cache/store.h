@@ -2,9 +2,10 @@
 /*
  * Content by digest: DIR/blobs/ab/cdef… one file per content, shared between entries. Written to a
  * temporary beside it and linked into place; EEXIST is success. No fsync: a torn blob is found by
- * its digest when it is read, and is then a miss. Content over 64 KiB that could not be cloned is
- * packed where that pays, and then has ".zst" behind its name (cache/blob.h); the digest is that of
- * the content all the same.
+ * its digest when it is read, and is then a miss. A save that comes upon one writes it again where
+ * its size shows the damage; once a damaged one was met, all that saves come upon are read. Content
+ * over 64 KiB that could not be cloned is packed where that pays, and then has ".zst" behind its
+ * name (cache/blob.h); the digest is that of the content all the same.
  *
  * What nothing refers to is removed by cache/gc.c, perhaps that of another process. A blob that was
  * written, or found there by a save, within the last STORE_GRACE_S is left alone: its row may be yet

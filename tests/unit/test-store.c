@@ -207,6 +207,50 @@ get_file(const struct digest *d, uint64_t size, struct strbuf *out)
 	return r;
 }
 
+static int
+mend(struct store *fresh, const struct digest *d, const void *p, size_t n, struct strbuf *out)
+{
+	struct digest again;
+	struct err e = ERR_INIT;
+
+	if (store_put_bytes(fresh, p, n, &again, &e))
+		bug("%s", e.text);
+	strbuf_reset(out);
+	return store_get_bytes(fresh, d, 64 << 20, out, &e) == 1 && out->len == n &&
+	       !memcmp(out->buf, p, n);
+}
+
+/* What a power cut has torn must not be taken for content by the next save. */
+static void
+test_torn_at_save(void)
+{
+	cleanup_free char *zeros = xcalloc(1, 90000);
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+	struct store *fresh; /* that has met no damage yet */
+	struct err e = ERR_INIT;
+	struct digest torn = put("a first", 7), same = put("another", 7), large = put(zeros, 90000);
+	struct digest met = put("one more", 8);
+	char path[100];
+
+	if (store_open(ws_fd, &fresh, &e))
+		bug("%s", e.text);
+	damage(&torn, 0);
+	ok(mend(fresh, &torn, "a first", 7, &out), "a blob of another size is written again");
+	unlinkat(ws_fd, packed_path(&large, path), 0);
+	ws_write(path, "");
+	ok(mend(fresh, &large, zeros, 90000, &out), "a packed one of no size, too");
+
+	damage(&met, 1);
+	ok_int(store_get_bytes(fresh, &met, 64, &out, &e), 0, "once damage was met");
+	unlinkat(ws_fd, (blob_path(&same, path), path), 0);
+	ws_write(path, "ANOTHER");
+	ok(mend(fresh, &same, "another", 7, &out), "one that only has the right size is, too");
+	unlinkat(ws_fd, packed_path(&large, path), 0);
+	ws_write(path, "no frame");
+	ok(mend(fresh, &large, zeros, 90000, &out), "and one that is packed");
+	store_close(fresh);
+}
+
 /* memfds cannot be cloned, so what is worth it is packed on every file system. */
 static void
 test_packed(void)
@@ -465,6 +509,7 @@ main(void)
 	test_sizes();
 	test_sparse();
 	test_packed();
+	test_torn_at_save();
 	test_hostile_frames();
 	test_each();
 	test_descriptors();
