@@ -7,6 +7,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/log.h"
 #include "util/stop.h"
 
 static const uint64_t SECOND_NS = 1000ull * 1000 * 1000;
@@ -229,6 +230,7 @@ drop_rows(struct sweep *w, bool dry, struct gc_result *res)
 		if (r < 0)
 			return -1; /* closing undoes the rest */
 		res->entries += (uint64_t)r;
+		log_debug("phase", "row judged");
 	}
 	return dry ? 0 : index_commit(w->ix, w->e);
 }
@@ -246,7 +248,10 @@ drop_blobs(struct sweep *w, bool dry, struct gc_result *res)
 		if (m->owner == OWNER_KEPT || m->blob.used_s > newest ||
 			(!dry && !store_remove(w->s, &m->blob))) {
 			res->left += disk;
-		} else if (m->owner == OWNER_GONE) {
+			continue;
+		}
+		log_debug("phase", "blob removed");
+		if (m->owner == OWNER_GONE) {
 			res->bytes += disk;
 		} else {
 			res->orphans++;
@@ -267,13 +272,16 @@ sweep(struct sweep *w, bool dry, struct gc_result *res)
 	/* After the blobs: a row that is here had its blobs before it. */
 	if (index_rows(w->ix, &w->rows, &w->nrows, w->e))
 		return -1;
+	log_debug("phase", "cache listed");
 	w->goes = xcalloc(w->nrows, sizeof(*w->goes));
 	r = choose(w);
 	if (r <= 0)
 		return r;
+	log_debug("phase", "rows chosen");
 	/* Rows first: none may point to what is gone. Killed between, the blobs are orphans. */
 	if (drop_rows(w, dry, res))
 		return -1;
+	log_debug("phase", "rows removed");
 	drop_blobs(w, dry, res);
 	return 1;
 }
@@ -302,6 +310,7 @@ gc_sweep(struct index *ix, struct store *s, const struct gc_limits *limits, uint
 		u.swept_ns = (int64_t)clock_wall_ns();
 		if (index_set_upkeep(ix, &u, e))
 			return -1;
+		log_debug("phase", "cache cleaned");
 	}
 	if (r > 0)
 		*ret = res;
