@@ -223,14 +223,15 @@ drop_rows(struct sweep *w, bool dry, struct gc_result *res)
 	if (!dry && index_begin(w->ix, w->e))
 		return -1;
 	for (size_t i = 0; i < w->nrows; i++) {
-		int r = 0;
+		int r;
 
-		if (w->goes[i])
-			r = dry ? 1 : index_drop_unused(w->ix, &w->rows[i], w->e);
+		if (!w->goes[i])
+			continue;
+		r = dry ? 1 : index_drop_unused(w->ix, &w->rows[i], w->e);
 		if (r < 0)
 			return -1; /* closing undoes the rest */
 		res->entries += (uint64_t)r;
-		log_debug("phase", "row judged");
+		log_debug("phase", "row removed");
 	}
 	return dry ? 0 : index_commit(w->ix, w->e);
 }
@@ -281,7 +282,7 @@ sweep(struct sweep *w, bool dry, struct gc_result *res)
 	/* Rows first: none may point to what is gone. Killed between, the blobs are orphans. */
 	if (drop_rows(w, dry, res))
 		return -1;
-	log_debug("phase", "rows removed");
+	log_debug("phase", "rows committed");
 	drop_blobs(w, dry, res);
 	return 1;
 }

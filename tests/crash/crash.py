@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What the crash tests share: a workspace, runs of vx that are held at announced points, and the look
-at what is left.
+at what is left, in the workspace and in its cache.
 
 The core announces its phases as lines on stderr (VX_DEBUG=phase). Its stderr here is a pipe that holds
 one page and is filled beforehand with just so much that a chosen line does not fit any more: the core
 then stands still in write(2) at exactly that point, until somebody reads. A pipe keeps what one write
-gave in one piece and has only one page for it, so there is nothing to be lucky about.
+gave in one piece and has only one page for it, so there is nothing to be lucky about. Where the lines are not
+known beforehand (tasks at the same time) the pipe holds one packet: each line stands until the one before it
+was read.
 
 This process is a subreaper: whoever loses his parents becomes its child. So nobody is left of a run
 exactly when it has no descendants.
@@ -27,6 +29,7 @@ import tempfile
 import termios
 import time
 import traceback
+from stat import S_ISLNK, S_ISREG
 
 LIMIT = 60  # seconds, for anything that has to happen
 PIPE_BYTES = 4096
@@ -69,18 +72,18 @@ def children(pid):
     return [int(p) for p in read_proc(pid, f"task/{pid}/children").split()]
 
 
-def stat(pid):
+def proc_stat(pid):
     """The fields of /proc/PID/stat from the state on; [] when there is no such process."""
     return read_proc(pid, "stat").rpartition(")")[2].split()
 
 
 def state(pid):
-    return (stat(pid) or ["X"])[0]
+    return (proc_stat(pid) or ["X"])[0]
 
 
 def is_helper(pid):
     """A vx-sandbox that leads its session: its init has the same name but leads none."""
-    return comm(pid) == "vx-sandbox" and stat(pid)[3:4] == [str(pid)]
+    return comm(pid) == "vx-sandbox" and proc_stat(pid)[3:4] == [str(pid)]
 
 
 def is_alive(pid):
@@ -101,7 +104,7 @@ def descendants(pid):
 
 def describe(pid):
     line = read_proc(pid, "cmdline").replace("\0", " ").strip()
-    return f"{pid} {comm(pid)} [{line}] state, parent, group, session {stat(pid)[:4]}"
+    return f"{pid} {comm(pid)} [{line}] state, parent, group, session {proc_stat(pid)[:4]}"
 
 
 def pidfd(pid):
@@ -207,6 +210,21 @@ def end_all():
 # --- a workspace -------------------------------------------------------------------------------------
 
 
+def read_file(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def unpack(frame):
+    zstd = ctypes.CDLL("libzstd.so.1")
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    zstd.ZSTD_decompress.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
+    room = ctypes.create_string_buffer(64 << 20)
+    n = zstd.ZSTD_decompress(room, len(room), frame, len(frame))
+    expect(n <= len(room), "no zstd frame")
+    return room.raw[:n]
+
+
 PLACES = []
 
 
@@ -221,16 +239,20 @@ atexit.register(remove_places)
 class Place:
     """A directory of its own on a disk file system, with a workspace `ws` in it."""
 
-    def __init__(self, tasks):
+    def __init__(self, tasks=None, source=None):
+        """With one project `p` that has these tasks, or a copy of the directory `source`."""
         self.top = os.path.realpath(tempfile.mkdtemp(prefix="vx-crash.", dir=os.environ.get("VX_TEST_DIR", "/var/tmp")))
         os.chmod(self.top, 0o755)
         self.root = self.top + "/ws"
         self.project = self.root + "/p"
-        os.makedirs(self.project)
         for name in ("tmp", "home"):
             os.mkdir(f"{self.top}/{name}")
-        self.put("vx.workspace.json", json.dumps({"projects": ["p"]}))
-        self.put("p/vx.config.json", json.dumps({"name": "p", "tasks": tasks}))
+        if source:
+            shutil.copytree(source, self.root, symlinks=True)
+        else:
+            os.makedirs(self.project)
+            self.put("vx.workspace.json", json.dumps({"projects": ["p"]}))
+            self.put("p/vx.config.json", json.dumps({"name": "p", "tasks": tasks}))
         self.env = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self.top + "/home", "TMPDIR": self.top + "/tmp",
             "LC_ALL": "C.UTF-8", "VX_KILL_GRACE_MS": "200",
@@ -253,16 +275,16 @@ class Place:
             os.chown(self.root, int(OWNER), int(OWNER))
             subprocess.run(["chown", "-R", "-h", f"{OWNER}:{OWNER}", *names], check=True)
 
-    def vx(self, *words):
+    def vx(self, *words, command=("run",)):
         """A run that nobody disturbs: exit code and all that it said."""
         self.own()
-        done = subprocess.run([VX, "run", *words], cwd=self.root, env=self.env, stdin=subprocess.DEVNULL,
+        done = subprocess.run([VX, *command, *words], cwd=self.root, env=self.env, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT)
         return done.returncode, done.stdout.decode(errors="replace")
 
-    def succeed(self, *words):
-        rc, said = self.vx(*words)
-        expect(rc == 0, f"vx run {' '.join(words)}: exit {rc}\n{said}")
+    def succeed(self, *words, command=("run",)):
+        rc, said = self.vx(*words, command=command)
+        expect(rc == 0, f"vx {' '.join((*command, *words))}: exit {rc}\n{said}")
         return said
 
     def tree(self, path):
@@ -297,12 +319,86 @@ class Place:
         self.state = self.state or names
         expect(names <= self.state | {"scratch", "stat"}, f"{when}: new in .vx: {names - self.state}")
 
+    def snapshot(self):
+        """All of the workspace but what vx and git keep: name -> type, mode, and content or target."""
+        found = {}
+        for base, dirs, files in os.walk(self.root):
+            dirs[:] = [name for name in dirs if name not in (".vx", ".git")]
+            for name in dirs + files:
+                path = f"{base}/{name}"
+                mode = os.lstat(path).st_mode
+                content = os.readlink(path) if S_ISLNK(mode) else read_file(path) if S_ISREG(mode) else ""
+                found[os.path.relpath(path, self.root)] = (oct(mode), content)
+        return found
+
+    def expect_snapshot(self, want, when):
+        got = self.snapshot()
+        wrong = sorted(name for name in got.keys() | want.keys() if got.get(name) != want.get(name))
+        expect(not wrong, f"{when}: not as it should be: {' '.join(wrong)}")
+
     def expect_databases(self):
         for name in ("state.db", "history.db", "cache/index.db"):
             db = sqlite3.connect(f"{self.root}/.vx/{name}", timeout=10)
             got = db.execute("PRAGMA integrity_check").fetchall()
             db.close()
             expect(got == [("ok",)], f"{name}: {got}")
+
+    def look_at_databases(self):
+        """As expect_databases, of copies and of those that are there: the next start shall find them, and their logs, as
+        they were left. Returns the rows of the index."""
+        rows = []
+        for name in ("state.db", "history.db", "cache/index.db"):
+            copy = tempfile.mkdtemp(dir=self.top)
+            for part in ("", "-wal"):
+                if os.path.exists(f"{self.root}/.vx/{name}{part}"):
+                    shutil.copy(f"{self.root}/.vx/{name}{part}", f"{copy}/db{part}")
+            if os.path.exists(copy + "/db"):
+                db = sqlite3.connect(copy + "/db")
+                got = db.execute("PRAGMA integrity_check").fetchall()
+                expect(got == [("ok",)], f"{name}: {got}")
+                if name == "cache/index.db" and db.execute("SELECT 1 FROM sqlite_master WHERE name = 'entries'").fetchall():
+                    rows = db.execute("SELECT task, tree, output FROM entries").fetchall()
+                db.close()
+            shutil.rmtree(copy)
+        return rows
+
+    def blobs(self):
+        top = self.root + "/.vx/cache/blobs"
+        return {f"{shard}/{name}" for shard in os.listdir(top) for name in os.listdir(f"{top}/{shard}")}
+
+    def expect_whole(self, rows, when):
+        """All that the rows name is in the store, with its digest. Returns what they need: blob -> where it was met."""
+        needed, there = {}, self.blobs()
+
+        def need(digest, where, is_node):
+            name = f"{digest[:2]}/{digest[2:]}"
+            name = name if name in there else name + ".zst"
+            expect(name in there, f"{when}: {where} is in the index, and no blob {digest}")
+            if name in needed:
+                return
+            content = read_file(f"{self.root}/.vx/cache/blobs/{name}")
+            content = unpack(content) if name.endswith(".zst") else content
+            expect(hashlib.sha256(content).hexdigest() == digest, f"{when}: {where}: the blob {digest} holds something else")
+            needed[name] = where
+            for line in content.split(b"\n")[1:-1] if is_node else ():
+                words = line.split(b" ")
+                if words[0] != b"l":
+                    need(words[2].decode(), f"{where}/{words[-1].decode()}", words[0] == b"d")
+        for task, tree, output in rows:
+            if tree:
+                need(tree.hex(), task, True)
+            if output:
+                need(output.hex(), f"{task}, printed", False)
+        return needed
+
+    def expect_pruned(self, when):
+        """Prunes; exactly what the rows need is left. The run lock keeps others out of a workspace's own cache, so
+        nothing need wait for its hour."""
+        self.succeed("--max-size=1T", command=("cache", "prune"))
+        rows = self.look_at_databases()
+        needed, there = self.expect_whole(rows, when).keys(), self.blobs()
+        expect(there == needed, f"{when}: without need: {there - needed}")
+        return rows
 
     def remove(self):
         """Other users' files, too, where we are root."""
@@ -313,16 +409,20 @@ class Place:
 
 
 class Run:
-    """vx as the guard's parent sees it. With `lines` and `at`: it is held at line `at`. With `shell`: that runs on
-    a terminal of its own, "$@" is vx."""
+    """vx as the guard's parent sees it. With `lines` and `at`: it is held at line `at`. With `step`: at each line, until
+    the one before it was read. With `shell`: that runs on a terminal of its own, "$@" is vx. With another `command`
+    than run there is no guard."""
 
-    def __init__(self, place, words, lines=None, at=None, shell=None, **env):
+    def __init__(self, place, words, lines=None, at=None, step=False, shell=None, command=("run",), **env):
         place.own()
         self.place = place
         self.at = at
         self.text = b""
         self.filled = 0
-        self.read_end, write_end = os.pipe2(os.O_CLOEXEC)
+        self.read_end, write_end = os.pipe2(os.O_CLOEXEC | (os.O_DIRECT if step else 0))
+        if step:
+            fcntl.fcntl(write_end, F_SETPIPE_SZ, PIPE_BYTES)
+            os.write(write_end, b"\n")
         if at is not None:
             size = fcntl.fcntl(write_end, F_SETPIPE_SZ, PIPE_BYTES)
             # The numbers in the lines have not always the same length: half a line is left over.
@@ -330,7 +430,8 @@ class Run:
             expect(room < size, "the lines do not fit into a pipe")
             self.filled = size - room
             os.write(write_end, b"." * self.filled)
-        command = [VX, "run", *words]
+        self.has_guard = command == ("run",)
+        command = [VX, *command, *words]
         self.said = open(place.top + "/said", "w+b")
         self.terminal = None
         stdin, stdout, own = subprocess.DEVNULL, self.said, None
@@ -363,7 +464,7 @@ class Run:
         def look():
             if self.child.poll() is not None:
                 return -1
-            return next(iter(children(self.guard())), None)
+            return next(iter(children(self.guard())), None) if self.has_guard else self.child.pid
         if self.core_pid is None:
             pid = until("a core", look)
             self.core_pid = pid if pid > 0 else None
@@ -384,6 +485,23 @@ class Run:
         waiting = array.array("i", [0])
         fcntl.ioctl(self.read_end, termios.FIONREAD, waiting)
         return waiting[0]
+
+    def step_to(self, k):
+        """With `step`: until the core stands still in write(2) at its line `k`. Returns the line; None: the run ended."""
+        while len(self.lines()) < k - 1 or (k and not self.text):
+            if not self.read():
+                return None
+        # The line before it fills the pipe.
+        if not select.select([self.read_end], [], [], LIMIT)[0]:
+            raise Wrong(f"nothing happens\n{self.output()}")
+        core = self.core()
+
+        def look():
+            if core is None or not is_alive(core):
+                return b" "
+            return about_to_say(core)
+        line = until("the line", look)
+        return None if line == b" " else line
 
     def release(self):
         """Lets a held core go on. What it had said tells that it was held where it should be."""
@@ -434,6 +552,19 @@ class Run:
         self.said.flush()
         self.said.seek(0)
         return self.said.read().decode(errors="replace") + self.text.decode(errors="replace")
+
+
+def about_to_say(pid):
+    """What a process is writing to its stderr, when it sleeps because there is no room for it; b"": nothing."""
+    words = read_proc(pid, "syscall").split()
+    if words[1:2] != ["0x2"] or state(pid) != "S":
+        return b""
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as f:
+            f.seek(int(words[2], 16))
+            return f.read(int(words[3], 16))
+    except OSError:
+        return b""
 
 
 def name_of(line):
@@ -492,14 +623,22 @@ def share(jobs, work, workers):
         os.waitpid(pid, 0)
 
 
+def cannot(why):
+    if os.environ.get("VX_SANDBOX_MUST_WORK"):
+        print(f"not ok 1 - {why}\n1..1")
+        sys.exit(1)
+    print(f"1..0 # SKIP {why}")
+    sys.exit(0)
+
+
+def require_programs(*names):
+    for name in names:
+        if not shutil.which(name):
+            cannot(f"{name} is not installed")
+
+
 def require_sandbox():
     """As tests/lib.sh: asked of the kernel, not of vx."""
-    def cannot(why):
-        if os.environ.get("VX_SANDBOX_MUST_WORK"):
-            print(f"not ok 1 - {why}\n1..1")
-            sys.exit(1)
-        print(f"1..0 # SKIP {why}")
-        sys.exit(0)
     got = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--net", "--ipc", "--uts",
                           "--cgroup", "true"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if got.returncode:
