@@ -73,42 +73,51 @@ blob() {
 }
 packed() { find "$1/blobs" -name '*.zst' | wc -l; }
 
-for t in free boxed; do
-	run run p#$t
+tasks="free boxed"
+# Where the workspace is somebody else's, the scratch of a sandboxed task is not in it, but on another disk.
+if [ -n "${VX_TEST_OWNER:-}" ]; then
+	tasks=free
+	run run p#boxed
+	exits 0 "boxed: not cloned"
+	cp -R p/boxed "$T/boxed"
+	rm -rf .vx
+fi
+for t in $tasks; do
+	run run "p#$t"
 	exits 0 "$t: a result is saved"
-	cp -R p/$t "$T/$t"
+	cp -R "p/$t" "$T/$t"
 	for f in words noise sparse; do
-		ok "$t/$f is cloned into the store" shared "$(blob .vx/cache p/$t/$f)"
-		ok "$t/$f is as it was" cmp p/$t/$f "$T/$t/$f"
+		ok "$t/$f is cloned into the store" shared "$(blob .vx/cache "p/$t/$f")"
+		ok "$t/$f: its blob has its content" cmp "$(blob .vx/cache "p/$t/$f")" "p/$t/$f"
 	done
 	is "$(packed .vx/cache)" 0 "$t: what is cloned is not packed"
-	ok "$t: the hole is one in the store" test "$(stat -c %b "$(blob .vx/cache p/$t/sparse)")" -lt 4096
+	ok "$t: the hole is one in the store" test "$(stat -c %b "$(blob .vx/cache "p/$t/sparse")")" -lt 4096
 
-	rm -rf p/$t
-	run run p#$t
+	rm -rf "p/$t"
+	run run "p#$t"
 	said 'restored' "$t: restored"
-	ok "$t: byte for byte" diff -r p/$t "$T/$t"
+	ok "$t: byte for byte" diff -r "p/$t" "$T/$t"
 	for f in words noise sparse; do
-		ok "$t/$f is cloned out of the store" shared p/$t/$f
+		ok "$t/$f is cloned out of the store" shared "p/$t/$f"
 	done
 
 	# In place, so that the blocks that are shared are written.
-	printf evil | dd of=p/$t/words conv=notrunc status=none
+	printf evil | dd of="p/$t/words" conv=notrunc status=none
 	is "$(digest "$(blob .vx/cache "$T/$t/words")")" "$(digest "$T/$t/words")" "$t: writing to an output does not reach its blob"
-	run run p#$t
+	run run "p#$t"
 	said 'restored' "$t: the changed output is restored"
-	ok "$t: byte for byte again" diff -r p/$t "$T/$t"
+	ok "$t: byte for byte again" diff -r "p/$t" "$T/$t"
 
-	b=$(blob .vx/cache p/$t/words)
+	b=$(blob .vx/cache "p/$t/words")
 	chmod 644 "$b"
 	printf evil | dd of="$b" conv=notrunc status=none
-	ok "$t: damage of a blob does not reach the output" diff -r p/$t "$T/$t"
-	rm -rf p/$t
-	run run p#$t
+	ok "$t: damage of a blob does not reach the output" diff -r "p/$t" "$T/$t"
+	rm -rf "p/$t"
+	run run "p#$t"
 	exits 0 "$t: a damaged blob"
 	said 'the stored result is gone or damaged; running the task' "$t: is a miss"
-	ok "$t: never wrong bytes" diff -r p/$t "$T/$t"
-	is "$(digest "$b")" "$(digest p/$t/words)" "$t: it is stored again"
+	ok "$t: never wrong bytes" diff -r "p/$t" "$T/$t"
+	is "$(digest "$b")" "$(digest "p/$t/words")" "$t: it is stored again"
 done
 
 # --- between two file systems ------------------------------------------------------------------
@@ -131,6 +140,7 @@ cp -R p/in p/vx.config.json make.sh noise vx.workspace.json "$far/ws/"
 mkdir "$far/ws/p"
 mv "$far/ws/in" "$far/ws/vx.config.json" "$far/ws/p/"
 near=$PWD/.vx/cache
+run run p#free p#boxed
 cd "$far/ws" || exit 99
 [ -z "${VX_TEST_OWNER:-}" ] || chown -R "$VX_TEST_OWNER:$VX_TEST_OWNER" .
 run run p#free p#boxed --cache-dir "$near"
