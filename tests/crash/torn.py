@@ -9,7 +9,7 @@ import re
 import shutil
 import sqlite3
 
-from crash import Place, Tap, Wrong, become_subreaper, expect, read_file
+from crash import OWNER, Place, Tap, Wrong, become_subreaper, expect, read_file
 
 # Blobs of every kind: files, plain and (where the disk cannot clone) packed, nodes of both, and what was printed.
 MAKE = """
@@ -124,12 +124,13 @@ class Torn:
         self.tasks = [task]
         self.start_over()
         path = f"{self.blobs}/{self.names[where]}"
-        # Restored once, so that the stamps are of the outputs that stand there.
-        self.run()
-        self.damage(path, how)
-        ran, said = self.run()
-        expect(ran == ({task} if printed else set()), f"up to date: {ran} ran\n{said}")
-        if printed:
+        if not OWNER:  # who gives all outputs away before each run, so that none is up to date
+            # Restored once, so that the stamps are of the outputs that stand there.
+            self.run()
+            self.damage(path, how)
+            ran, said = self.run()
+            expect(ran == ({task} if printed else set()), f"up to date: {ran} ran\n{said}")
+        if OWNER or printed:
             self.damage(path, how)
         self.remove_outputs()
         ran, said = self.run()
