@@ -9,55 +9,26 @@
  * everywhere: with fresh ones the kernel would ask twice for each look-up after the first.
  */
 #include "sandbox/layer.h"
+#include "sandbox/fuse.h"
 #include "sandbox/host.h"
 #include "sandbox/pure.h"
 #include "sandbox/seen.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
-#include "util/clock.h"
 #include "util/err.h"
 #include "util/htab.h"
 #include "util/path.h"
 #include "util/strbuf.h"
 #include <limits.h>
-#include <linux/fuse.h>
-#include <sched.h>
-#include <sys/uio.h>
 
 enum {
 	NODE_WHITEOUT = 2,
 	NODE_FIRST_DIR = 3,
 
 	READ_BUFFER = 64 << 10, /* what the kernel asks for at least is 8 KiB */
-	ANSWERS_MAX = 1024,     /* before other fds get a look */
-	SPIN_NS = 50 * 1000,
 	FOREVER_SECONDS = 1000 * 1000 * 1000,
 	HOME_NAME = NAME_MAX + 1,
-
-	/* Since Linux 6.14: a connection whose server does not answer for so long is aborted, so
-	 * that a stopped helper cannot leave processes that no signal ends (findings 15). */
-	REQUEST_TIMEOUT = 1 << 10, /* in flags2 */
-	REQUEST_TIMEOUT_SECONDS = 60,
 };
-
-/* As struct fuse_init_out since protocol 7.43, of one size with all from 7.23 on. */
-struct init_out {
-	uint32_t major;
-	uint32_t minor;
-	uint32_t max_readahead;
-	uint32_t flags;
-	uint16_t max_background;
-	uint16_t congestion_threshold;
-	uint32_t max_write;
-	uint32_t time_gran;
-	uint16_t max_pages;
-	uint16_t map_alignment;
-	uint32_t flags2;
-	uint32_t max_stack_depth;
-	uint16_t request_timeout;
-	uint16_t unused[11];
-};
-_Static_assert(sizeof(struct init_out) == sizeof(struct fuse_init_out), "struct init_out");
 
 struct layer {
 	struct layer_options o;
@@ -70,13 +41,6 @@ struct layer {
 	uint64_t denials;
 	uint64_t probes;
 	char *buf;
-};
-
-struct request {
-	int fd;
-	const struct fuse_in_header *in;
-	const char *arg;
-	size_t narg;
 };
 
 const char *
@@ -170,58 +134,6 @@ dir_number(struct layer *l, const char *path)
 	return node;
 }
 
-/* -1 when the connection is gone. */
-static int
-answer(const struct request *r, int error, const void *p, size_t n)
-{
-	struct fuse_out_header h = {
-		.len = (uint32_t)(sizeof(h) + n),
-		.error = -error,
-		.unique = r->in->unique,
-	};
-	struct iovec v[] = {
-		{&h, sizeof(h)},
-		{(void *)(uintptr_t)p, n},
-	};
-
-	/* ENOENT: whoever asked was interrupted meanwhile. */
-	return writev(r->fd, v, n ? 2 : 1) < 0 && errno != ENOENT ? -1 : 0;
-}
-
-static int
-answer_error(const struct request *r, int error)
-{
-	return answer(r, error, NULL, 0);
-}
-
-static int
-serve_init(const struct request *r)
-{
-	struct fuse_init_in in;
-	struct init_out out = {0};
-
-	if (r->narg < sizeof(in))
-		return answer_error(r, EPROTO);
-	memcpy(&in, r->arg, sizeof(in));
-	out.major = FUSE_KERNEL_VERSION;
-	if (in.major > FUSE_KERNEL_VERSION)
-		return answer(r, 0, &out, sizeof(out)); /* it asks again with ours */
-	if (in.major < FUSE_KERNEL_VERSION)
-		return answer_error(r, EPROTO);
-	out.minor = in.minor < FUSE_KERNEL_MINOR_VERSION ? in.minor : FUSE_KERNEL_MINOR_VERSION;
-	out.max_readahead = in.max_readahead;
-	out.flags = in.flags & (FUSE_PARALLEL_DIROPS | FUSE_NO_OPENDIR_SUPPORT | FUSE_INIT_EXT);
-	if (in.flags & FUSE_INIT_EXT)
-		out.flags2 = in.flags2 & REQUEST_TIMEOUT;
-	if (out.flags2)
-		out.request_timeout = REQUEST_TIMEOUT_SECONDS;
-	out.max_background = 64;
-	out.congestion_threshold = 48;
-	out.max_write = 4096;
-	out.time_gran = 1;
-	return answer(r, 0, &out, sizeof(out));
-}
-
 static struct fuse_attr
 whiteout_attr(const struct layer *l)
 {
@@ -261,7 +173,7 @@ dir_attr(const struct layer *l, uint64_t node, const struct stat *st)
 }
 
 static int
-answer_entry(const struct request *r, uint64_t node, const struct fuse_attr *attr)
+answer_entry(const struct fuse_request *r, uint64_t node, const struct fuse_attr *attr)
 {
 	struct fuse_entry_out out = {
 		.nodeid = node,
@@ -271,19 +183,19 @@ answer_entry(const struct request *r, uint64_t node, const struct fuse_attr *att
 
 	if (attr)
 		out.attr = *attr;
-	return answer(r, 0, &out, sizeof(out));
+	return fuse_answer(r, 0, &out, sizeof(out));
 }
 
 /* Node 0 is "no such name", to be remembered: whatever comes to be there passes, with all that is in it.
  * What is not remembered passes as it is now; the kernel asks again when it has forgotten the name. */
 static int
-answer_pass(const struct request *r, bool for_ever)
+answer_pass(const struct fuse_request *r, bool for_ever)
 {
-	return for_ever ? answer_entry(r, 0, NULL) : answer_error(r, ENOENT);
+	return for_ever ? answer_entry(r, 0, NULL) : fuse_answer_error(r, ENOENT);
 }
 
 static int
-answer_whiteout(const struct layer *l, const struct request *r)
+answer_whiteout(const struct layer *l, const struct fuse_request *r)
 {
 	struct fuse_attr attr = whiteout_attr(l);
 
@@ -291,21 +203,21 @@ answer_whiteout(const struct layer *l, const struct request *r)
 }
 
 static int
-answer_dir(struct layer *l, const struct request *r, const char *path, const struct stat *st)
+answer_dir(struct layer *l, const struct fuse_request *r, const char *path, const struct stat *st)
 {
 	uint64_t node = dir_number(l, path);
 	struct fuse_attr attr = dir_attr(l, node, st);
 
 	/* The home's wall is full from the start. */
 	if (!is_in_home(path) && wall_mkdir(l->o.wall, path))
-		return answer_error(r, EIO);
+		return fuse_answer_error(r, EIO);
 	return answer_entry(r, node, &attr);
 }
 
 static void
-tell_denied(struct layer *l, const struct request *r, const char *path, bool host_has_it)
+tell_denied(struct layer *l, const struct fuse_request *r, const char *path, bool host_has_it)
 {
-	struct layer_denial d = {path, host_has_it, r->in->pid};
+	struct layer_denial d = {path, host_has_it ? DENIAL_READ : DENIAL_PROBE, r->in->pid};
 
 	if (!host_has_it) {
 		/* Any number of these can be made up: they must not crowd out the others. */
@@ -322,7 +234,7 @@ tell_denied(struct layer *l, const struct request *r, const char *path, bool hos
 }
 
 static int
-serve_passed(struct layer *l, const struct request *r, const char *path, enum host_kind kind,
+serve_passed(struct layer *l, const struct fuse_request *r, const char *path, enum host_kind kind,
 	const struct stat *st)
 {
 	/* A directory of another owner below a write grant could not be copied up: every name in
@@ -336,7 +248,8 @@ serve_passed(struct layer *l, const struct request *r, const char *path, enum ho
 }
 
 static int
-serve_traversed(struct layer *l, const struct request *r, const char *path, const struct stat *st)
+serve_traversed(
+	struct layer *l, const struct fuse_request *r, const char *path, const struct stat *st)
 {
 	/* Once a directory it stays one: the kernel may know names in it. */
 	if (htab_get(&l->ids, path) || !pure_check(&l->pure, path))
@@ -346,7 +259,7 @@ serve_traversed(struct layer *l, const struct request *r, const char *path, cons
 
 /* Everything passes, for ever, but the stores and the directories on the way to one. */
 static int
-serve_in_home(struct layer *l, const struct request *r, const char *path)
+serve_in_home(struct layer *l, const struct fuse_request *r, const char *path)
 {
 	bool is_way = !strcmp(path, l->o.home), is_store = false;
 	enum host_kind kind;
@@ -359,7 +272,7 @@ serve_in_home(struct layer *l, const struct request *r, const char *path)
 	if (!is_store && !is_way)
 		return answer_pass(r, true);
 	if (look(l, path, &kind, &st))
-		return answer_error(r, EIO);
+		return fuse_answer_error(r, EIO);
 	if (!is_store)
 		return kind == HOST_DIR ? answer_dir(l, r, path, &st) : answer_pass(r, true);
 	/* Tools look for them at each start: that there is none is not worth a word. */
@@ -368,34 +281,26 @@ serve_in_home(struct layer *l, const struct request *r, const char *path)
 	return answer_whiteout(l, r);
 }
 
-static bool
-name_is_sound(const char *name, size_t n)
-{
-	const char *end = memchr(name, '\0', n);
-
-	return end && end != name && !memchr(name, '/', (size_t)(end - name)) &&
-	       path_is_normal(name);
-}
-
 static int
-serve_lookup(struct layer *l, const struct request *r)
+serve_lookup(struct layer *l, const struct fuse_request *r)
 {
 	const char *dir = dir_path(l, r->in->nodeid);
 	cleanup_free char *path = NULL;
 	enum host_kind kind;
 	struct stat st;
+	size_t next;
 
 	if (!dir)
-		return answer_error(r, r->in->nodeid == NODE_WHITEOUT ? ENOTDIR : ESTALE);
-	if (!name_is_sound(r->arg, r->narg))
-		return answer_error(r, EINVAL);
+		return fuse_answer_error(r, r->in->nodeid == NODE_WHITEOUT ? ENOTDIR : ESTALE);
+	if (!fuse_name(r, 0, &next))
+		return fuse_answer_error(r, EINVAL);
 	if (r->in->nodeid == FUSE_ROOT_ID && l->o.home && !strcmp(r->arg, layer_home_name()))
 		return serve_in_home(l, r, l->o.home);
 	path = path_join(dir, r->arg);
 	if (is_in_home(path))
 		return serve_in_home(l, r, path);
 	if (look(l, path, &kind, &st))
-		return answer_error(r, EIO);
+		return fuse_answer_error(r, EIO);
 	switch (ruleset_verdict(l->o.rules, path, kind)) {
 	case VERDICT_PASS:
 		return serve_passed(l, r, path, kind, &st);
@@ -411,7 +316,7 @@ serve_lookup(struct layer *l, const struct request *r)
 }
 
 static int
-serve_getattr(struct layer *l, const struct request *r)
+serve_getattr(struct layer *l, const struct fuse_request *r)
 {
 	struct fuse_attr_out out = {.attr_valid = FOREVER_SECONDS};
 	const char *path = dir_path(l, r->in->nodeid);
@@ -420,47 +325,49 @@ serve_getattr(struct layer *l, const struct request *r)
 
 	if (r->in->nodeid == NODE_WHITEOUT) {
 		out.attr = whiteout_attr(l);
-		return answer(r, 0, &out, sizeof(out));
+		return fuse_answer(r, 0, &out, sizeof(out));
 	}
 	if (!path)
-		return answer_error(r, ESTALE);
+		return fuse_answer_error(r, ESTALE);
 	if (look(l, path, &kind, &st))
-		return answer_error(r, EIO);
+		return fuse_answer_error(r, EIO);
 	if (kind != HOST_DIR)
-		return answer_error(r, ESTALE);
+		return fuse_answer_error(r, ESTALE);
 	out.attr = dir_attr(l, r->in->nodeid, &st);
-	return answer(r, 0, &out, sizeof(out));
+	return fuse_answer(r, 0, &out, sizeof(out));
 }
 
 /* The listing is always empty: overlayfs takes the names from the layers below, and when it comes
  * to the wall it must be full. The kernel keeps the empty listing, so this comes once a directory.
  */
 static int
-serve_readdir(struct layer *l, const struct request *r)
+serve_readdir(struct layer *l, const struct fuse_request *r)
 {
 	const char *path = dir_path(l, r->in->nodeid);
 
 	if (!path)
-		return answer_error(r, ENOTDIR);
+		return fuse_answer_error(r, ENOTDIR);
 	if (!is_in_home(path) && wall_fill(l->o.wall, path))
-		return answer_error(r, errno == EACCES ? EACCES : EIO);
-	return answer(r, 0, NULL, 0);
+		return fuse_answer_error(r, errno == EACCES ? EACCES : EIO);
+	return fuse_answer(r, 0, NULL, 0);
 }
 
 static int
-serve_statfs(const struct request *r)
+serve_statfs(const struct fuse_request *r)
 {
 	struct fuse_statfs_out out = {.st = {.bsize = 4096, .frsize = 4096, .namelen = 255}};
 
-	return answer(r, 0, &out, sizeof(out));
+	return fuse_answer(r, 0, &out, sizeof(out));
 }
 
 static int
-serve_request(struct layer *l, const struct request *r)
+serve_request(void *ctx, const struct fuse_request *r)
 {
+	struct layer *l = ctx;
+
 	switch (r->in->opcode) {
 	case FUSE_INIT:
-		return serve_init(r);
+		return fuse_answer_init(r, FUSE_NO_OPENDIR_SUPPORT, 4096);
 	case FUSE_LOOKUP:
 		return serve_lookup(l, r);
 	case FUSE_GETATTR:
@@ -470,7 +377,7 @@ serve_request(struct layer *l, const struct request *r)
 	case FUSE_STATFS:
 		return serve_statfs(r);
 	case FUSE_DESTROY:
-		return answer_error(r, 0);
+		return fuse_answer_error(r, 0);
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
@@ -488,40 +395,15 @@ serve_request(struct layer *l, const struct request *r)
 	case FUSE_WRITE:
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
-		return answer_error(r, EROFS);
+		return fuse_answer_error(r, EROFS);
 	default:
 		/* OPENDIR too: the kernel then opens without asking, and keeps the listing. */
-		return answer_error(r, ENOSYS);
+		return fuse_answer_error(r, ENOSYS);
 	}
 }
 
 int
 layer_serve(struct layer *l, int fusefd)
 {
-	uint64_t last = 0;
-
-	for (int n = 0; n < ANSWERS_MAX;) {
-		ssize_t got = read(fusefd, l->buf, READ_BUFFER);
-		struct request r = {.fd = fusefd};
-
-		if (got < 0 && errno == EAGAIN) {
-			if (!last || clock_monotonic_ns() - last > SPIN_NS)
-				return 0;
-			sched_yield();
-			continue;
-		}
-		/* ENOENT: the request was taken back before it was read. */
-		if (got < 0 && (errno == EINTR || errno == ENOENT))
-			continue;
-		if (got < (ssize_t)sizeof(*r.in))
-			return -1;
-		r.in = (const struct fuse_in_header *)(const void *)l->buf;
-		r.arg = l->buf + sizeof(*r.in);
-		r.narg = (size_t)got - sizeof(*r.in);
-		if (r.in->len != (size_t)got ? answer_error(&r, EIO) : serve_request(l, &r))
-			return -1;
-		last = clock_monotonic_ns();
-		n++;
-	}
-	return 0;
+	return fuse_serve(fusefd, l->buf, READ_BUFFER, serve_request, l);
 }

@@ -4,8 +4,7 @@
  * each name with a verdict: ENOENT (pass), a directory (traverse), a whiteout (hidden). It lists
  * nothing, serves no content, and never touches the overlay (that would wait for itself).
  *
- * Raw protocol on the /dev/fuse fd (linux/fuse.h); one thread; bytes from the kernel are still
- * checked (length, NUL, node number) before use.
+ * Bytes from the kernel are checked (length, NUL, node number) before use.
  *
  * The home's overlay has a layer of the same connection, a directory of its own that lies in the root
  * under layer_home_name(). All passes there but the credential stores.
@@ -14,6 +13,7 @@
 #define SANDBOX_LAYER_H
 
 #include "proto/ruleset.h"
+#include "proto/status.h"
 #include "sandbox/wall.h"
 #include <sys/types.h>
 
@@ -26,9 +26,11 @@ enum {
 };
 
 struct layer_denial {
-	const char *path; /* from the workspace; absolute: a credential store of the home */
-	bool host_has_it; /* false: a probe, never a finding */
-	uint32_t pid;     /* thread id of the asker, in the pid namespace of the mount's owner */
+	/* From the workspace; absolute: a credential store of the home. */
+	const char *path;
+	/* READ; PROBE: the host has no such name; of a live view WRITE and DELETE too. */
+	enum denial_op op;
+	uint32_t pid; /* thread id of the asker, in the pid namespace of the mount's owner */
 };
 
 struct layer_options {
@@ -50,10 +52,7 @@ struct layer_options {
 const char *layer_home_name(void);
 
 struct layer *layer_new(const struct layer_options *o);
-/* Answers what is waiting on the (non-blocking) fd; after an answer it yields and looks again for
- * up to 50 us, since the task's next request usually follows at once (findings 2). 0: nothing more
- * for the moment, or a good number answered and the caller may look at its other fds. -1: the
- * connection is gone (ENODEV). */
+/* As fuse_serve (fuse.h). */
 int layer_serve(struct layer *l, int fusefd);
 /* Exact number of names denied (distinct, that the host has). */
 uint64_t layer_denials(const struct layer *l);

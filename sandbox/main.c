@@ -228,7 +228,7 @@ int
 main(int argc, char **argv)
 {
 	struct setup s = {.uid = geteuid(), .gid = getegid()};
-	struct serve_result result = {0};
+	struct serve_result result = {.manifests = STRVEC_INIT};
 	struct arguments a;
 
 	parse(argc, argv, &a);
@@ -238,15 +238,22 @@ main(int argc, char **argv)
 	read_spec(&s, &a);
 	s.maps_all = may_map_all();
 	open_places(&s);
-	preload(&s.preload, &s);
+	if (s.spec.live)
+		live_prepare(&s);
+	else
+		preload(&s.preload, &s);
 
 	ns_start(&s, view_build);
 	serve(&s, a.signals, &result);
+	if (s.spec.live)
+		live_finish(&s, &result.manifests, result.ended);
+	if (result.ended)
+		tell_done(&result, s.spec.live ? 0 : scan_upper(&s.preload));
+	strvec_release(&result.manifests);
+	liveplan_release(&s.plan);
+	preload_release(&s.preload);
 	ruleset_free(s.rules);
 	spec_release(&s.spec);
-	if (result.ended)
-		tell_done(&result, scan_upper(&s.preload));
-	preload_release(&s.preload);
 	if (!result.ended)
 		return 128 + SIGKILL; /* no DONE: nothing of it counts */
 

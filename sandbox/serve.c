@@ -13,6 +13,7 @@
  * it: layer.c, REQUEST_TIMEOUT.)
  */
 #include "sandbox/layer.h"
+#include "sandbox/livewall.h"
 #include "sandbox/setup.h"
 #include "sandbox/tell.h"
 #include "sandbox/wall.h"
@@ -41,12 +42,13 @@ struct server {
 	struct setup *s;
 	struct serve_result *result;
 	int sigfd;
-	int fuse, proc; /* -1 until init has made them */
+	int fuse, live, proc; /* -1 until init has made them */
 	struct wall *wall;
 	struct layer *layer;
+	struct livewall *livewall;
 	char line[8]; /* what came over sigfd since the last newline */
 	size_t nline;
-	bool is_started, is_over;
+	bool is_started, is_over, is_killed;
 	uint64_t early;      /* denials that are not the command's */
 	uint64_t told;       /* denials */
 	struct strvec notes; /* of the set-up: told after STARTED */
@@ -105,9 +107,10 @@ may_tell(struct server *sv, const struct layer_denial *d, bool is_much)
 
 	if (!is_much && !is_too_much)
 		return true;
-	if (!d->host_has_it)
+	if (d->op == DENIAL_PROBE)
 		return false;
-	if (matters(sv, d->path))
+	/* Each refused write is a finding. */
+	if (d->op != DENIAL_READ || matters(sv, d->path))
 		return !is_too_much;
 	sv->result->elsewhere++;
 	return false;
@@ -126,14 +129,14 @@ on_denied(void *ctx, const struct layer_denial *d)
 	if (!sv->is_started)
 		on_report(sv);
 	if (!sv->is_started) {
-		sv->early += d->host_has_it;
+		sv->early += d->op != DENIAL_PROBE;
 		return;
 	}
 	if (!may_tell(sv, d, is_much))
 		return;
-	sv->told += d->host_has_it;
+	sv->told += d->op != DENIAL_PROBE;
 	status_init(&st, STATUS_DENIAL);
-	st.u.denial.op = d->host_has_it ? DENIAL_READ : DENIAL_PROBE;
+	st.u.denial.op = d->op;
 	st.u.denial.pid = d->pid;
 	strbuf_adds(&st.u.denial.path, d->path);
 	if (d->pid && !is_much) {
@@ -146,17 +149,37 @@ on_denied(void *ctx, const struct layer_denial *d)
 }
 
 static void
+serve_live(struct server *sv)
+{
+	const struct setup *s = sv->s;
+
+	sv->livewall = livewall_new(&(struct livewall_options){
+		.rules = s->live,
+		.proc = s->proc,
+		.uid = s->uid,
+		.gid = s->gid,
+		.maps_all = s->maps_all,
+		.denied = on_denied,
+		.ctx = sv,
+	});
+}
+
+static void
 on_layers(struct server *sv, const struct report *r)
 {
 	struct err e = ERR_INIT;
-	int mnt = r->u.layers.fuse_mnt, wall = r->u.layers.wall;
+	int mnt = r->u.layers.fuse_mnt, live_mnt = r->u.layers.live_mnt, wall = r->u.layers.wall;
 
 	sv->fuse = r->u.layers.fuse;
+	sv->live = r->u.layers.live;
 	sv->proc = r->u.layers.proc;
 	/* From here on the fd table is ours alone. */
 	fd_close(&mnt);
+	fd_close(&live_mnt);
 	fd_close(&sv->s->report[1]);
 	fd_close(&sv->s->control[0]);
+	if (sv->live >= 0)
+		serve_live(sv);
 	if (sv->fuse < 0) {
 		fd_close(&wall);
 		return;
@@ -185,7 +208,7 @@ on_started(struct server *sv, const struct report *r)
 	struct status st;
 
 	status_init(&st, STATUS_VIEW);
-	st.u.view.reports = sv->fuse >= 0;
+	st.u.view.reports = sv->fuse >= 0 || sv->live >= 0;
 	st.u.view.detached = r->u.started.detached;
 	tell(&st);
 	status_init(&st, STATUS_STARTED);
@@ -196,6 +219,19 @@ on_started(struct server *sv, const struct report *r)
 	for (size_t i = 0; i < sv->notes.n; i++)
 		tell_note(sv->notes.v[i]);
 	strvec_release(&sv->notes);
+}
+
+/* The namespace was killed by the core's word, which wants to know what there is to know all the same. */
+static void
+tell_killed(struct server *sv)
+{
+	struct status st;
+
+	status_init(&st, STATUS_EXIT);
+	st.u.exit.wstatus = SIGKILL;
+	tell(&st);
+	sv->result->ended = true;
+	sv->result->wstatus = SIGKILL;
 }
 
 static void
@@ -215,11 +251,12 @@ on_exit_report(struct server *sv, const struct report *r)
 	sv->is_over = true;
 }
 
-/* The fuse device first, then init: see above. */
+/* The fuse devices first, then init: see above. */
 static void
 end_namespace(struct server *sv)
 {
 	fd_close(&sv->fuse);
+	fd_close(&sv->live);
 	syscall(SYS_pidfd_send_signal, sv->s->init_pidfd, SIGKILL, NULL, 0);
 	while (waitpid(sv->s->init, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -269,6 +306,8 @@ on_word(struct server *sv)
 		sig = SIGINT;
 	else if (sv->nline == 4 && !memcmp(sv->line, "TERM", 4))
 		sig = SIGTERM;
+	else if (sv->nline == 4 && !memcmp(sv->line, "KILL", 4))
+		sv->is_killed = sv->is_over = true;
 	/* A full pipe: init has not read the signals before this one, the command has enough of them. */
 	if (sig)
 		(void)!write(sv->s->control[1], &sig, 1);
@@ -316,7 +355,8 @@ look_again(const struct server *sv)
 void
 serve(struct setup *s, int sigfd, struct serve_result *ret)
 {
-	struct server sv = {.s = s, .result = ret, .sigfd = sigfd, .fuse = -1, .proc = -1};
+	struct server sv = {
+		.s = s, .result = ret, .sigfd = sigfd, .fuse = -1, .live = -1, .proc = -1};
 
 	fd_set_nonblock(s->report[0]);
 	fd_set_nonblock(s->control[1]);
@@ -328,6 +368,7 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 			{.fd = sv.sigfd, .events = POLLIN},
 			{.fd = s->init_pidfd, .events = POLLIN},
 			{.fd = tell_fd(), .events = POLLOUT},
+			{.fd = sv.livewall ? sv.live : -1, .events = POLLIN},
 		};
 
 		if (poll(fds, array_len(fds), -1) < 0) {
@@ -341,21 +382,36 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 			sv.is_over = true; /* init is gone without a last word */
 		if (fds[1].revents && !sv.is_over && layer_serve(sv.layer, sv.fuse))
 			fd_close(&sv.fuse);
+		if (fds[5].revents && !sv.is_over && livewall_serve(sv.livewall, sv.live))
+			fd_close(&sv.live);
 		if (fds[2].revents && !sv.is_over)
 			on_signals(&sv);
 		if (fds[4].revents)
 			tell_more();
 	}
 	if (sv.layer) {
-		ret->denials = layer_denials(sv.layer) - sv.early;
+		ret->denials = layer_denials(sv.layer);
 		if (ret->ended)
 			look_again(&sv);
 	}
+	if (sv.livewall) {
+		const struct strvec *written = livewall_manifests(sv.livewall);
+
+		ret->denials += livewall_denials(sv.livewall);
+		ret->pure_changed = true; /* what it read may be anything by now */
+		for (size_t i = 0; i < written->n; i++)
+			strvec_push(&ret->manifests, written->v[i]);
+	}
+	ret->denials -= sv.early;
 	if (!ret->ended)
 		end_namespace(&sv);
+	if (!ret->ended && sv.is_killed && sv.is_started)
+		tell_killed(&sv);
 	fd_close(&sv.fuse);
+	fd_close(&sv.live);
 	tell_queue(false);
 	strvec_release(&sv.notes);
 	layer_free(sv.layer);
+	livewall_free(sv.livewall);
 	wall_free(sv.wall);
 }

@@ -13,6 +13,7 @@
 #define SANDBOX_SETUP_H
 
 #include "proto/spec.h"
+#include "sandbox/liveplan.h"
 #include "sandbox/preload.h"
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -29,6 +30,8 @@ struct setup {
 	struct spec spec;
 	struct ruleset *rules; /* of the spec */
 	struct preload preload;
+	struct liverules live; /* of a live view */
+	struct liveplan plan;
 	uid_t uid;
 	gid_t gid;
 	mode_t umask;  /* the caller's, for the command */
@@ -71,6 +74,8 @@ struct report {
 		struct {
 			int fuse; /* the device, or -1: no policy layer */
 			int fuse_mnt;
+			int live; /* the device of the live view, or -1: there is none */
+			int live_mnt;
 			int wall;
 			int proc;
 		} layers;
@@ -132,11 +137,19 @@ struct serve_result {
 	bool ended; /* the command ran to its end: false when the namespace was killed */
 	int wstatus;
 	uint64_t denials, elsewhere; /* as in proto/status.h */
+	struct strvec manifests;     /* of a live view: written by name, to be looked at */
 	bool pure_changed;
 };
 /* Serves and forwards until the last process of the sandbox but init is gone. sigfd: -1 for none.
  */
 void serve(struct setup *s, int sigfd, struct serve_result *ret);
+
+/* live.c */
+
+/* Before there are two processes. */
+void live_prepare(struct setup *s);
+/* The last process is gone: tells what was planted, once all of it is moved out. */
+void live_finish(const struct setup *s, const struct strvec *manifests, bool is_told);
 
 /* scan.c */
 

@@ -99,6 +99,13 @@ put_line(const struct status *s)
 		add_name(s->u.late.path.buf, s->u.late.path.len);
 		strbuf_addch(&out, '\n');
 		break;
+	case STATUS_PLANTED:
+		strbuf_adds(&out, "vx-sandbox: planted ");
+		add_name(s->u.planted.path.buf, s->u.planted.path.len);
+		strbuf_adds(&out, s->u.planted.moved.len ? ", now at " : ", which stands");
+		add_name(s->u.planted.moved.buf, s->u.planted.moved.len);
+		strbuf_addch(&out, '\n');
+		break;
 	case STATUS_SETUP_ERROR:
 		strbuf_adds(&out, "vx-sandbox: ");
 		add_name(s->u.setup_error.cause.buf, s->u.setup_error.cause.len);

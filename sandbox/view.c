@@ -86,26 +86,59 @@ open_fuse(void)
 	return take_fd(&fd);
 }
 
+static int
+mount_fuse(const struct view *v, int dev, const char *source, const char *flag)
+{
+	char fd[16], uid[16], gid[16];
+	const char *const options[] = {"source", source, "fd", fd, "rootmode", "40000", "user_id",
+		uid, "group_id", gid, "allow_other", "", flag, "", NULL};
+
+	snprintf(fd, sizeof(fd), "%d", dev);
+	snprintf(uid, sizeof(uid), "%u", (unsigned)v->s->uid);
+	snprintf(gid, sizeof(gid), "%u", (unsigned)v->s->gid);
+	return mount_new("fuse", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, options);
+}
+
 /* No device is a degraded mode, said in the VIEW frame; a device that does not mount is an error. */
 static void
 make_policy_layer(struct view *v)
 {
-	char fd[16], uid[16], gid[16];
-	const char *const options[] = {"source", "vx-policy", "fd", fd, "rootmode", "40000",
-		"user_id", uid, "group_id", gid, "allow_other", "", "ro", "", NULL};
-
 	v->fuse = -1;
 	/* Opened in this user namespace, or the kernel does not let us mount it here. */
 	v->fuse_dev = v->s->spec.fuse_off ? -1 : open_fuse();
 	if (v->fuse_dev < 0)
 		return;
-	snprintf(fd, sizeof(fd), "%d", v->fuse_dev);
-	snprintf(uid, sizeof(uid), "%u", (unsigned)v->s->uid);
-	snprintf(gid, sizeof(gid), "%u", (unsigned)v->s->gid);
 	/* Read-only: else each listing updates atime and costs a request (findings 2). */
-	v->fuse = mount_new("fuse", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, options);
+	v->fuse = mount_fuse(v, v->fuse_dev, "vx-policy", "ro");
 	if (v->fuse < 0)
 		setup_die(errno, no_remedy, "cannot mount the policy layer (fuse)");
+}
+
+/*
+ * The live view stands on a file system that answers for each name. Without it there could be binds only,
+ * and nothing that hides or refuses a name that comes later.
+ *
+ * Root that maps all ids can have processes of other users inside, and the helper does their work as
+ * root: there the kernel judges permissions, by the owners and modes that it is told. For everybody else the
+ * host judges when the helper asks it, with the same groups as outside.
+ */
+static void
+make_live(struct view *v)
+{
+	v->live = v->live_dev = -1;
+	if (!v->s->spec.live)
+		return;
+	v->live_dev = v->s->spec.fuse_off ? -1 : open_fuse();
+	if (v->live_dev < 0)
+		setup_die(0,
+			"let this user open /dev/fuse (in a container: --device /dev/fuse), or use "
+			"the "
+			"transaction view",
+			"the live view needs /dev/fuse, which cannot be used here");
+	v->live = mount_fuse(
+		v, v->live_dev, "vx-live", v->s->maps_all ? "default_permissions" : "rw");
+	if (v->live < 0)
+		setup_die(errno, no_remedy, "cannot mount the live view (fuse)");
 }
 
 static void
@@ -133,6 +166,8 @@ hand_over(struct view *v)
 	struct report r = {.type = REPORT_LAYERS};
 	unsigned fuse = v->fuse_dev < 0 ? ~0U : (unsigned)v->fuse_dev;
 
+	r.u.layers.live = v->live_dev;
+	r.u.layers.live_mnt = v->live;
 	r.u.layers.fuse = v->fuse_dev;
 	r.u.layers.fuse_mnt = v->fuse;
 	r.u.layers.wall = v->wall;
@@ -140,6 +175,9 @@ hand_over(struct view *v)
 	if (syscall(SYS_close_range, fuse, fuse, CLOSE_RANGE_UNSHARE))
 		setup_die(errno, "a container must allow close_range",
 			"cannot part with the helper's fds");
+	/* The table is ours by now. */
+	if (v->live_dev >= 0)
+		close(v->live_dev);
 	setup_report(&r);
 }
 
@@ -476,6 +514,64 @@ make_root_readonly(void)
 		setup_die(errno, no_remedy, "cannot make the host read-only");
 }
 
+/* The live view. */
+
+/* What the plan binds, as it is now, found without a link on the way. With the mounts inside: the kernel
+ * gives no copy of a tree in which it would uncover something. Taken before the root becomes read-only,
+ * which these, where they are for reading, are made by themselves and with all that is mounted in them. */
+static void
+take_live_binds(struct view *v)
+{
+	const struct liveplan *p = &v->s->plan;
+
+	v->live_binds = xcalloc(p->n + 1, sizeof(*v->live_binds));
+	for (size_t i = 0; i < p->n; i++) {
+		struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+						      (p->v[i].write ? 0 : MOUNT_ATTR_RDONLY)};
+		cleanup_close int at =
+			fs_open_beneath(v->workspace, p->v[i].path, O_PATH | O_DIRECTORY, 0);
+		int mnt = at < 0 ? -1 : mount_clone(at, "", true);
+
+		v->live_binds[i] = mnt;
+		if (at < 0)
+			continue; /* gone meanwhile: served, should it come again */
+		/* Before it stands anywhere: there is no moment in which it can be written through. */
+		if (mnt < 0 ||
+			mount_setattr(mnt, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)))
+			setup_die(errno, no_remedy, "cannot show %s in the sandbox", p->v[i].path);
+	}
+	if (p->cut)
+		setup_note("the live view has more directories than it binds: in some of them "
+			   "watchers "
+			   "are not told what changes");
+}
+
+/*
+ * On the served tree, which must stand in the workspace's place already: kernels before 6.15 attach nothing
+ * to what is attached nowhere. The look-ups of the mount points are answered by the helper. What is there
+ * by now must be what was taken: else the host has put another directory in its place, and that one is
+ * served.
+ */
+static void
+attach_live_binds(struct view *v)
+{
+	const struct liveplan *p = &v->s->plan;
+
+	for (size_t i = 0; i < p->n; i++) {
+		cleanup_close int at = -1;
+		struct stat is, was;
+
+		if (v->live_binds[i] < 0)
+			continue;
+		at = fs_open_beneath(v->live, p->v[i].path, O_PATH | O_DIRECTORY, 0);
+		if (at < 0 || fstat(at, &is) || fstat(v->live_binds[i], &was) ||
+			is.st_ino != was.st_ino)
+			continue;
+		if (mount_attach(v->live_binds[i], at, ""))
+			setup_die(errno, no_remedy, "cannot show %s in the sandbox", p->v[i].path);
+	}
+}
+
 static int
 open_workspace(const struct view *v)
 {
@@ -515,11 +611,14 @@ view_build(struct setup *s)
 	v.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	v.workspace = open_workspace(&v);
 	make_proc(&v);
+	make_live(&v);
 	make_policy_layer(&v);
 	make_wall(&v);
 	hand_over(&v);
 	if (v.fuse < 0)
 		fill_wall(&v);
+	if (s->spec.live)
+		take_live_binds(&v);
 
 	tmp = mount_clone(AT_FDCWD, "tmp", false);
 	if (tmp < 0)
@@ -527,7 +626,7 @@ view_build(struct setup *s)
 	dev_prepare(&v);
 	take_grants(&v);
 	home_prepare(&v);
-	workspace = make_workspace(&v);
+	workspace = s->spec.live ? v.live : make_workspace(&v);
 	if (v.attached && umount2("s", MNT_DETACH))
 		setup_die(errno, no_remedy, "cannot take the layers away from the scratch");
 
@@ -540,6 +639,8 @@ view_build(struct setup *s)
 	for (size_t i = 0; i < s->spec.hide.n; i++)
 		view_cover(s->spec.hide.v[i]);
 	attach_at(&v, s->spec.workspace, workspace, true);
+	if (s->spec.live)
+		attach_live_binds(&v);
 	close_binds(&v);
 	dev_finish(&v);
 	net_loopback_up();

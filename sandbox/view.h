@@ -20,15 +20,18 @@ struct bind {
 
 struct view {
 	struct setup *s;
-	int root;       /* "/", O_PATH */
-	int fuse_dev;   /* -1: no policy layer */
-	int fuse;       /* its mount */
-	int wall;       /* the tmpfs of the wall layer: w, h and the whiteouts' origin */
-	int proc;       /* a fresh procfs, detached */
-	int workspace;  /* O_PATH, in this mount namespace */
-	bool attached;  /* layers stand at "s" in the scratch: kernels before detached layers */
-	int devices[6]; /* clones, in the order of dev.c; -1: the host has none */
-	int dev, run;   /* fresh trees: writable until the binds have their mount points */
+	int root;        /* "/", O_PATH */
+	int fuse_dev;    /* -1: no policy layer */
+	int fuse;        /* its mount */
+	int live_dev;    /* of the live view; -1: there is none */
+	int live;        /* its mount: the workspace */
+	int *live_binds; /* of the plan, in its order; -1: it is gone */
+	int wall;        /* the tmpfs of the wall layer: w, h and the whiteouts' origin */
+	int proc;        /* a fresh procfs, detached */
+	int workspace;   /* O_PATH, in this mount namespace */
+	bool attached;   /* layers stand at "s" in the scratch: kernels before detached layers */
+	int devices[6];  /* clones, in the order of dev.c; -1: the host has none */
+	int dev, run;    /* fresh trees: writable until the binds have their mount points */
 	struct bind *binds;
 	size_t nbinds, binds_cap;
 	struct strvec keeps;  /* paths below /run, /tmp or /dev that stay visible read-only */

@@ -79,7 +79,7 @@ struct exec_result {
 	 * all there was: its result is not what its key says. */
 	struct strvec late;
 	struct strvec notes; /* one line each */
-	/* What it wrote, still in the scratch; NULL when it never started or was stopped by vx. The
+	/* What it wrote, still in the scratch; NULL when it never started, was stopped by vx or was live. The
 	 * receiver applies or drops it (exec/commit.h), and frees it. */
 	struct commit *commit;
 };
@@ -93,6 +93,11 @@ struct exec_request {
 	uint64_t timeout_ms; /* 0: none */
 	uint64_t grace_ms;
 	const struct policy *policy; /* NULL for direct; else outlives the job */
+	/* Sandboxed only: the live view, for a task that goes on (design §5). It sees the workspace as it is at
+	 * each moment, and what it writes where that is granted stands at once. So r->commit is NULL, the result is
+	 * never proven, and what the task must not leave is found and reported however it ends: cancel()
+	 * with SIGKILL kills the task and leaves the helper the time to look. */
+	bool live;
 	void (*output)(void *ctx, enum exec_stream stream, const char *p, size_t n);
 	/* The receiver takes over what r owns (it moves the struct). */
 	void (*done)(void *ctx, struct exec_result *r);

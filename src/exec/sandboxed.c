@@ -4,6 +4,7 @@
 #include "exec/denials.h"
 #include "exec/homes.h"
 #include "exec/job.h"
+#include "exec/live.h"
 #include "graph/graph.h"
 #include "proto/spec.h"
 #include "util/alloc.h"
@@ -41,7 +42,9 @@ struct job {
 	const struct policy *policy;
 	struct scratch scratch; /* until the command has ended; then the commit's */
 	struct commit *commit;
-	int signals; /* fd 3 of the helper */
+	bool is_live, is_killed;
+	struct live left; /* of a live view */
+	int signals;      /* fd 3 of the helper */
 	struct loop_fd status;
 	struct frame_reader reader;
 	struct err broken; /* the stream is bad: nothing more is read */
@@ -69,7 +72,8 @@ on_denial(struct job *j, const struct status_denial *s)
 		.cmdline = xstrdup(s->cmdline.buf),
 	};
 
-	if (s->op == DENIAL_READ || s->op == DENIAL_LIST)
+	if (s->op == DENIAL_READ || s->op == DENIAL_LIST || s->op == DENIAL_WRITE ||
+		s->op == DENIAL_DELETE)
 		j->ntold++;
 	switch (s->op) {
 	case DENIAL_READ:
@@ -80,6 +84,9 @@ on_denial(struct job *j, const struct status_denial *s)
 		break;
 	case DENIAL_WRITE:
 	case DENIAL_DELETE:
+		/* Of a live view. A tool that may not keep its cache here goes on without. */
+		if (policy_judge_write(j->policy, d.path) == WRITE_IGNORED)
+			d.class = DENIAL_IGNORED;
 		d.grant = policy_grant_text(j->policy, true, d.path);
 		break;
 	case DENIAL_PROBE:
@@ -140,10 +147,12 @@ on_status(struct job *j, const struct status *s, struct err *e)
 		log_debug("phase", "%s command ended", j->job.rq.id);
 		j->exit = s->u.exit;
 		job_command_ended(&j->job);
-		j->commit = commit_new(j->policy, j->owner->rootfd, j->owner->area, &j->scratch);
+		if (!j->is_live)
+			j->commit = commit_new(
+				j->policy, j->owner->rootfd, j->owner->area, &j->scratch);
 		break;
 	case STATUS_ENTRY:
-		in_order = in_order && j->has_ended;
+		in_order = in_order && j->has_ended && !j->is_live;
 		if (in_order)
 			commit_add_entry(j->commit, &s->u.entry);
 		break;
@@ -156,6 +165,11 @@ on_status(struct job *j, const struct status *s, struct err *e)
 	case STATUS_LATE:
 		in_order = in_order && j->has_ended;
 		strvec_push(&j->seen.late, s->u.late.path.buf);
+		break;
+	case STATUS_PLANTED:
+		in_order = in_order && j->has_ended && j->is_live;
+		if (in_order)
+			live_add(&j->left, &s->u.planted);
 		break;
 	case STATUS_SETUP_ERROR:
 		in_order = in_order && !j->has_ended;
@@ -191,6 +205,22 @@ static void
 end_helper(struct exec_job *ej)
 {
 	kill(-ej->proc.pid, SIGKILL);
+}
+
+/* A task with a live view has left what it left in the workspace, and its helper is the one that knows where
+ * to look: it kills the namespace itself and then does. Asked once; who does not answer is ended. */
+static void
+kill_command(struct exec_job *ej)
+{
+	struct job *j = container_of(ej, struct job, job);
+	static const char word[] = "KILL\n";
+
+	if (j->is_live && !j->is_killed && !ej->exited && j->signals >= 0 &&
+		write(j->signals, word, sizeof(word) - 1) == (ssize_t)sizeof(word) - 1) {
+		j->is_killed = true;
+		return;
+	}
+	end_helper(ej);
 }
 
 /* One read. False: nothing more at the moment, or for good. */
@@ -249,7 +279,8 @@ ask(struct exec_job *ej, int sig)
 	/* The command is gone, and what the helper still does, for as long as the command has left it to
 	 * do, is not wanted any more. */
 	if (j->has_ended) {
-		end_helper(ej);
+		if (!j->is_live)
+			end_helper(ej);
 		return;
 	}
 	/* A helper that does not read has its grace; one that is gone needs no asking. */
@@ -327,11 +358,34 @@ take_untold(struct job *j, struct exec_result *r)
 		(unsigned long long)n);
 }
 
+/* Whatever ended it: what it wrote stands. */
+static void
+conclude_live(struct job *j, struct exec_result *r)
+{
+	if (j->is_done && !err_is_set(&j->broken)) {
+		take_untold(j, r);
+	} else {
+		end_helper(&j->job);
+		r->nfindings++;
+		strvec_push(&r->notes,
+			"the sandbox's helper ended before it looked through what the task could "
+			"write: "
+			"git hooks, settings of editors and shells and the like may be among it");
+		if (r->outcome == EXEC_EXITED && !r->exit_code)
+			r->exit_code = 1;
+	}
+	live_conclude(&j->left, j->policy, j->owner->rootfd, j->owner->area, &j->scratch, r);
+}
+
 static void
 conclude(struct job *j, struct exec_result *r)
 {
 	struct err e = ERR_INIT;
 
+	if (j->is_live) {
+		conclude_live(j, r);
+		return;
+	}
 	if (!j->is_done || err_is_set(&j->broken)) {
 		if (r->outcome == EXEC_EXITED)
 			fail(r, err_is_set(&j->broken)
@@ -386,6 +440,7 @@ free_job(struct exec_job *ej)
 	struct job *j = container_of(ej, struct job, job);
 
 	commit_free(j->commit);
+	live_release(&j->left);
 	scratch_drop(j->owner->area, &j->scratch);
 	frame_reader_release(&j->reader);
 	exec_result_release(&j->seen);
@@ -395,7 +450,7 @@ free_job(struct exec_job *ej)
 
 static const struct job_ops ops = {
 	.ask = ask,
-	.kill = end_helper,
+	.kill = kill_command,
 	.is_left = init_is_left,
 	.finish = finish,
 	.free = free_job,
@@ -429,8 +484,11 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 	strvec_push(&s->argv, rq->command);
 	for (size_t i = 0; i < rq->env->n; i++)
 		strvec_push(&s->env, rq->env->v[i]);
+	s->live = j->is_live;
+	/* The outputs of before are what stands there, and what the task writes into. */
 	for (size_t i = 0; i < p->nrules; i++)
-		spec_add_rule(s, p->rules[i].kind, p->rules[i].is_glob, p->rules[i].path);
+		if (!j->is_live || p->rules[i].kind != SPEC_OUTPUT)
+			spec_add_rule(s, p->rules[i].kind, p->rules[i].is_glob, p->rules[i].path);
 	policy_add_reports(p, &s->reports);
 	add_stores(p->home, &x->stores, &s->stores);
 	/* One that only the task's HOME names. */
@@ -525,6 +583,8 @@ start(struct executor *ex, const struct exec_request *rq, struct err *e attr_unu
 
 	j->owner = x;
 	j->policy = rq->policy;
+	j->is_live = rq->live;
+	live_init(&j->left);
 	j->scratch.fd = -1;
 	j->signals = -1;
 	j->status = (struct loop_fd){.fd = -1, .events = LOOP_READ, .ready = status_ready};

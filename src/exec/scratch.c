@@ -20,6 +20,7 @@
 
 static const char SCRATCH[] = "vx-scratch-";
 static const char TRASH[] = "vx-trash-";
+static const char KEPT[] = "vx-moved-out-"; /* nobody removes these but the user */
 enum {
 	TAG_LEN = 12,
 	RANDOM_LEN = 16,
@@ -243,6 +244,15 @@ scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e)
 	ret->path = path_join(a->path, name);
 	ret->fd = take_fd(&fd);
 	return 0;
+}
+
+char *
+scratch_keep(const struct scratch_area *a, const struct scratch *s, const char *name)
+{
+	const char *base = path_base(s->path);
+	cleanup_free char *to = xasprintf("%s%s", KEPT, base + strlen(SCRATCH));
+
+	return renameat(s->fd, name, a->fd, to) ? NULL : path_join(a->path, to);
 }
 
 void

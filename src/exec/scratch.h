@@ -31,6 +31,8 @@ struct scratch {
 int scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *e);
 const char *scratch_area_path(const struct scratch_area *a);
 int scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e);
+/* Takes the directory `name` out of the scratch, to stay for the user; its path, owned, or NULL with errno. */
+char *scratch_keep(const struct scratch_area *a, const struct scratch *s, const char *name);
 /* Into the trash. Its lock is dropped. */
 void scratch_drop(struct scratch_area *a, struct scratch *s);
 /* Empties the trash and frees. */

@@ -38,6 +38,7 @@ static const struct word {
 	{"hide", WORD_PATHS, offsetof(struct spec, hide), false},
 	{"store", WORD_PATHS, offsetof(struct spec, stores), false},
 	{"report", WORD_PLACES, offsetof(struct spec, reports), false},
+	{"live", WORD_FLAG, offsetof(struct spec, live), false},
 	{"unix-sockets", WORD_FLAG, offsetof(struct spec, unix_sockets), false},
 	{"nested", WORD_FLAG, offsetof(struct spec, nested), false},
 	{"fuse-off", WORD_FLAG, offsetof(struct spec, fuse_off), false},
@@ -404,6 +405,10 @@ check_whole(const struct spec *s, struct err *e)
 		if (!given)
 			return err_set(e, ERR_USAGE, 0, "no line \"%s\"", w->name);
 	}
+	/* They are what stands in the workspace: nobody can take them away at the start. */
+	for (size_t i = 0; s->live && i < s->nrules; i++)
+		if (s->rules[i].kind == SPEC_OUTPUT)
+			return err_set(e, ERR_USAGE, 0, "\"output\" has no meaning in a live view");
 	return 0;
 }
 

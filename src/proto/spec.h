@@ -68,6 +68,8 @@ struct spec {
 	/* From the workspace: a denied read matters in these, and above them. None: everywhere. What
 	 * cannot be told any more, because nobody reads it, is counted apart by this. */
 	struct strvec reports;
+	/* The live view: no overlay, writes that are granted reach the workspace at once. No OUTPUT rules. */
+	bool live;
 	bool unix_sockets; /* AF_UNIX stays allowed */
 	bool nested;       /* user namespaces stay allowed */
 	bool fuse_off;     /* test seam: behave as if there were no /dev/fuse */

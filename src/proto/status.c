@@ -56,6 +56,10 @@ strings_of(const struct status *cs, struct strbuf *ret[MAX_STRINGS])
 	case STATUS_LATE:
 		ret[0] = &s->u.late.path;
 		return 1;
+	case STATUS_PLANTED:
+		ret[0] = &s->u.planted.path;
+		ret[1] = &s->u.planted.moved;
+		return 2;
 	case STATUS_VIEW:
 	case STATUS_STARTED:
 	case STATUS_EXIT:
@@ -192,6 +196,13 @@ entry_is_sound(const struct status_entry *t)
 	return (t->target.len > 0) == (t->type == ENTRY_LINK);
 }
 
+static bool
+planted_is_sound(const struct status_planted *t)
+{
+	return t->path.len && path_is_normal(t->path.buf) &&
+	       (!t->moved.len || *t->moved.buf == '/');
+}
+
 void
 status_encode(const struct status *s, struct strbuf *out)
 {
@@ -224,6 +235,7 @@ status_encode(const struct status *s, struct strbuf *out)
 	case STATUS_NOTE:
 	case STATUS_SETUP_ERROR:
 	case STATUS_LATE:
+	case STATUS_PLANTED:
 		break; /* strings only */
 	}
 	put_strings(s, out);
@@ -233,7 +245,7 @@ status_encode(const struct status *s, struct strbuf *out)
 int
 status_decode(struct frame *f, struct status *ret, struct err *e)
 {
-	if (f->type < STATUS_VIEW || f->type > STATUS_LATE) {
+	if (f->type < STATUS_VIEW || f->type > STATUS_PLANTED) {
 		status_init(ret, STATUS_VIEW);
 		return err_set(e, ERR_IO, 0, "a record of unknown type %u", f->type);
 	}
@@ -265,6 +277,7 @@ status_decode(struct frame *f, struct status *ret, struct err *e)
 	case STATUS_NOTE:
 	case STATUS_SETUP_ERROR:
 	case STATUS_LATE:
+	case STATUS_PLANTED:
 		break; /* strings only */
 	}
 	get_strings(f, ret);
@@ -272,5 +285,7 @@ status_decode(struct frame *f, struct status *ret, struct err *e)
 		return err_set(e, ERR_IO, 0, "a malformed record of type %u", f->type);
 	if (ret->type == STATUS_ENTRY && !entry_is_sound(&ret->u.entry))
 		return err_set(e, ERR_IO, 0, "a record of an entry that cannot be");
+	if (ret->type == STATUS_PLANTED && !planted_is_sound(&ret->u.planted))
+		return err_set(e, ERR_IO, 0, "a record of a planted name that cannot be");
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What vx-sandbox tells the core: one struct per frame type, an encoder and a decoder for each.
- * Order on the wire: VIEW, STARTED, EXIT once, LATE and ENTRY in any number, DONE once, end of file;
+ * Order on the wire: VIEW, STARTED, EXIT once, LATE, PLANTED and ENTRY in any number, DONE once, end of file;
  * DENIAL in any number before EXIT, NOTE in any number before DONE. Or SETUP_ERROR once and end of file,
  * with exit code 125. A stream that ends without DONE or SETUP_ERROR means that the helper died:
  * nothing of it may be committed. docs/PROTOCOL.md has the fields.
@@ -23,6 +23,7 @@ enum status_type {
 	STATUS_DONE,
 	STATUS_SETUP_ERROR,
 	STATUS_LATE,
+	STATUS_PLANTED,
 };
 
 /* How the view was built: what an entry may claim about its making (design §4). */
@@ -102,6 +103,15 @@ struct status_late {
 	struct strbuf path; /* from the workspace */
 };
 
+/*
+ * Of a live view, at its end: a name that is never committed (proto/never.h), or a package.json, which is
+ * one or not by what it says, that came to be in a directory that the command could write in as it liked.
+ */
+struct status_planted {
+	struct strbuf path;  /* from the workspace */
+	struct strbuf moved; /* absolute: where it is now; empty: it still stands */
+};
+
 struct status_done {
 	uint64_t denials;   /* exact totals, beyond what the list was cut to */
 	uint64_t elsewhere; /* of those: not told, and in no place that matters (spec.h: reports) */
@@ -126,6 +136,7 @@ struct status {
 		struct status_entry entry;
 		struct status_done done;
 		struct status_late late;
+		struct status_planted planted;
 		struct status_setup_error setup_error;
 	} u;
 };

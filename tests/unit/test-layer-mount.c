@@ -236,7 +236,7 @@ static void
 on_denied(void *ctx, const struct layer_denial *d)
 {
 	(void)ctx;
-	strbuf_addf(&told, "%s%s\n", d->path, d->host_has_it ? "" : "?");
+	strbuf_addf(&told, "%s%s\n", d->path, d->op == DENIAL_READ ? "" : "?");
 }
 
 /* The next message; its fd or -1. False at the end of file. */

@@ -38,7 +38,7 @@ on_denied(void *ctx, const struct layer_denial *d)
 	b->last_pid = d->pid;
 	if (b->told.len < 4096)
 		strbuf_addf(&b->told, "%s%s%s", b->told.len ? " " : "", d->path,
-			d->host_has_it ? "" : "?");
+			d->op == DENIAL_READ ? "" : "?");
 }
 
 static void

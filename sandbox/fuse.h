@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The raw protocol on a /dev/fuse fd (linux/fuse.h), one thread. What both file systems of the helper
+ * share: layer.c (verdicts for overlayfs) and livewall.c (the workspace of a live view).
+ */
+#ifndef SANDBOX_FUSE_H
+#define SANDBOX_FUSE_H
+
+#include "util/base.h"
+#include <linux/fuse.h>
+
+/* A request as it was read: `arg` are the narg bytes after the header, to be checked before use. */
+struct fuse_request {
+	int fd;
+	const struct fuse_in_header *in;
+	const char *arg;
+	size_t narg;
+};
+
+/* These return -1 when the connection is gone, else 0. */
+int fuse_answer(const struct fuse_request *r, int error, const void *p, size_t n);
+int fuse_answer_error(const struct fuse_request *r, int error);
+/* FUSE_INIT. flags: what is wanted of FUSE_*, where the kernel knows it. */
+int fuse_answer_init(const struct fuse_request *r, uint32_t flags, uint32_t max_write);
+
+/* The name that begins at `at` in the argument, ended by a NUL and fit to be one component; NULL: none.
+ * *ret_next is where the next one would begin. */
+const char *fuse_name(const struct fuse_request *r, size_t at, size_t *ret_next);
+
+/*
+ * Has `handle` answer what is waiting on the (non-blocking) fd; after an answer it yields and looks again
+ * for up to 50 us, since the task's next request usually follows at once (findings 2). 0: nothing more
+ * for the moment, or a good number answered and the caller may look at its other fds. -1: the connection
+ * is gone. size: of buf, at least 8 KiB, and 4 KiB more than max_write.
+ */
+int fuse_serve(int fd, char *buf, size_t size,
+	int (*handle)(void *ctx, const struct fuse_request *r), void *ctx);
+
+#endif

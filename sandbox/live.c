@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The live view's beginning and end in the helper. Between them livewall.c serves, and view.c has mounted.
+ */
+#include "sandbox/livescan.h"
+#include "sandbox/setup.h"
+#include "sandbox/tell.h"
+#include "util/strbuf.h"
+
+void
+live_prepare(struct setup *s)
+{
+	s->live = (struct liverules){s->rules, s->spec.cwd, s->host};
+	liveplan_make(&s->plan, &s->live);
+}
+
+static void
+tell_planted(const char *path, const char *moved)
+{
+	struct status st;
+
+	status_init(&st, STATUS_PLANTED);
+	/* A path that no frame can carry is told by its beginning. */
+	strbuf_add(&st.u.planted.path, path, strnlen(path, STATUS_STRING_MAX));
+	if (moved)
+		strbuf_add(&st.u.planted.moved, moved, strnlen(moved, STATUS_STRING_MAX));
+	tell(&st);
+	status_release(&st);
+}
+
+void
+live_finish(const struct setup *s, const struct strvec *manifests, bool is_told)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+	struct livescan sc;
+
+	livescan_run(&sc, &s->plan, &s->live, s->spec.scratch, s->spec.workspace, s->proc,
+		s->preload.started);
+	/* Who moved nothing out because nobody listened any more would leave a trap: so this comes last. */
+	for (size_t i = 0; is_told && i < sc.n; i++)
+		tell_planted(sc.v[i].path, sc.v[i].moved);
+	for (size_t i = 0; is_told && i < manifests->n; i++)
+		tell_planted(manifests->v[i], NULL);
+	if (is_told && sc.failed) {
+		tell_planted(sc.failed, NULL);
+		strbuf_addf(&line,
+			"%s could not be looked through for names that are never committed: %s",
+			sc.failed, strerror(sc.num));
+		tell_note(line.buf);
+		strbuf_reset(&line);
+	}
+	if (is_told && sc.nsetid) {
+		strbuf_addf(&line, "%zu file%s lost the set-user-ID or set-group-ID bit", sc.nsetid,
+			sc.nsetid == 1 ? "" : "s");
+		tell_note(line.buf);
+	}
+	livescan_release(&sc);
+}

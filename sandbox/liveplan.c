@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "sandbox/liveplan.h"
+#include "sandbox/host.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
+#include "util/htab.h"
+#include "util/path.h"
+#include "util/strbuf.h"
+#include "util/strvec.h"
+
+struct planning {
+	struct liveplan *p;
+	const struct liverules *lr;
+	struct strvec todo; /* directories that are served */
+	struct htab looked; /* write-granted ones that were looked through */
+	struct htab
+		walled; /* those of them with a name below that is never committed, or that may get one */
+	size_t names;
+};
+
+static bool
+is_too_much(struct planning *pl)
+{
+	if (++pl->names <= LIVE_NAMES_MAX)
+		return false;
+	pl->p->cut = true;
+	return true;
+}
+
+/* A write-granted directory, looked through once from its top. */
+
+struct look {
+	struct planning *pl;
+	const char *top;
+};
+
+/* The directory and those above it. */
+static void
+wall_off(struct look *lk, const char *dir)
+{
+	cleanup_free char *at = xstrdup(dir);
+
+	for (;;) {
+		size_t n = strlen(at);
+
+		if (htab_getn(&lk->pl->walled, at, n))
+			return;
+		htab_putn_copy(&lk->pl->walled, at, n, lk->pl);
+		if (!strcmp(at, lk->top))
+			return;
+		at[path_parent_len(at)] = '\0';
+	}
+}
+
+static enum fs_visit
+look_visit(void *ctx, const struct fs_entry *entry)
+{
+	struct look *lk = ctx;
+	const struct liverules *lr = lk->pl->lr;
+	cleanup_free char *path = path_join(lk->top, entry->path);
+	cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
+	mode_t type = entry->st->st_mode & S_IFMT;
+
+	if (is_too_much(lk->pl))
+		return FS_VISIT_STOP;
+	if (!strcmp(entry->name, "HEAD") && liverules_is_repository(lr, dir))
+		wall_off(lk, dir);
+	/* What hangs below such a directory is refused only where it is served. */
+	if (!liverules_ends_never(lr, path, type) &&
+		!(S_ISDIR(type) && liverules_leads(entry->name)))
+		return FS_VISIT_CONTINUE;
+	wall_off(lk, dir);
+	return FS_VISIT_SKIP;
+}
+
+/* False: it could not be looked through, so nothing in it is bound. */
+static bool
+look_through(struct planning *pl, const char *dir)
+{
+	struct look lk = {pl, dir};
+	return !fs_walk(pl->lr->host, dir, look_visit, &lk);
+}
+
+static void
+bind_it(struct planning *pl, const char *path, bool write)
+{
+	struct liveplan *p = pl->p;
+
+	GROW(p->v, p->n + 1, p->cap);
+	p->v[p->n++] = (struct livebind){xstrdup(path), write};
+}
+
+static void
+plan_dir(struct planning *pl, const char *parent, const char *path)
+{
+	const struct liverules *lr = pl->lr;
+	enum verdict v = ruleset_verdict(lr->rules, path, HOST_DIR);
+	bool is_looked = *parent && htab_get(&pl->looked, parent);
+
+	if (v != VERDICT_PASS && v != VERDICT_TRAVERSE)
+		return;
+	/* To the last name in it. */
+	if (ruleset_is_written(lr->rules, path) &&
+		(liverules_leads(path_base(path)) || liverules_ends_never(lr, path, S_IFDIR)))
+		return;
+	if (pl->p->n >= LIVE_BINDS_MAX) {
+		pl->p->cut = true;
+		return;
+	}
+	if (v == VERDICT_PASS && !ruleset_is_written(lr->rules, path)) {
+		bind_it(pl, path, false);
+		return;
+	}
+	if (ruleset_grants_whole(lr->rules, path)) {
+		if (!is_looked && !look_through(pl, path))
+			return;
+		htab_putn_copy(&pl->looked, path, strlen(path), pl);
+		if (!htab_get(&pl->walled, path) && liverules_is_whole(lr, path)) {
+			bind_it(pl, path, true);
+			return;
+		}
+	}
+	strvec_push(&pl->todo, path);
+}
+
+static void
+plan_below(struct planning *pl, const char *dir)
+{
+	cleanup_dir DIR *d = host_opendir(pl->lr->host, dir);
+	enum host_kind kind;
+	const char *name;
+
+	while (d && host_readdir(d, &name, &kind) == 1) {
+		cleanup_free char *path = path_join(dir, name);
+
+		if (is_too_much(pl))
+			return;
+		if (kind == HOST_DIR)
+			plan_dir(pl, dir, path);
+	}
+}
+
+void
+liveplan_make(struct liveplan *p, const struct liverules *lr)
+{
+	struct planning pl = {.p = p, .lr = lr, .todo = STRVEC_INIT};
+
+	*p = (struct liveplan){0};
+	htab_init(&pl.looked);
+	htab_init(&pl.walled);
+	/* The workspace itself is always served: what is made in it is seen. */
+	strvec_push(&pl.todo, "");
+	for (size_t i = 0; i < pl.todo.n; i++)
+		plan_below(&pl, pl.todo.v[i]);
+	strvec_release(&pl.todo);
+	htab_release(&pl.looked);
+	htab_release(&pl.walled);
+}
+
+void
+liveplan_release(struct liveplan *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->v[i].path);
+	free(p->v);
+	*p = (struct liveplan){0};
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which directories of the workspace a live view shows as they are, by a bind mount, and which it serves
+ * name by name (livewall.h). A bind is what makes a server see that a file was edited: the kernel tells
+ * watchers of nothing that happens behind a FUSE file system. But within a bind no name can be hidden or
+ * refused. So it is made only where that never needs to be:
+ *
+ *	read-only	all in it may be read, whatever comes to be there, and no write rule selects in it
+ *	read-write	all in it may be written, and there is nothing in it now that is never committed.
+ *			Such a name that comes to be there stands until the command has ended (livescan.h)
+ *
+ * A wall inside, or a name in it that is never committed, means that the directories down to it are served, and
+ * those beside it bound. Not a mount on top of it: when the host removes a mount point, or saves a
+ * file over it, the mount is gone and what lay below would be seen. Every mount point of a live view is
+ * a directory of the served tree, which judges by the same rules: what falls off shows nothing new.
+ *
+ * Made by the helper before there are two processes; init mounts it, and the helper scans by it.
+ */
+#ifndef SANDBOX_LIVEPLAN_H
+#define SANDBOX_LIVEPLAN_H
+
+#include "sandbox/liverules.h"
+
+enum {
+	LIVE_BINDS_MAX = 1000,
+	LIVE_NAMES_MAX = 200 * 1000, /* looked at; beyond, directories are served */
+};
+
+struct livebind {
+	char *path; /* from the workspace */
+	bool write;
+};
+
+struct liveplan {
+	struct livebind *v; /* none lies in another */
+	size_t n, cap;
+	bool cut; /* a limit was met: some are served that could have been bound */
+};
+
+void liveplan_make(struct liveplan *p, const struct liverules *lr);
+void liveplan_release(struct liveplan *p);
+
+#endif
