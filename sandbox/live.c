@@ -34,6 +34,9 @@ live_finish(const struct setup *s, const struct strvec *manifests, bool is_told)
 	cleanup_strbuf struct strbuf line = STRBUF_INIT;
 	struct livescan sc;
 
+	/* Nothing ran: what is in the directories is older. */
+	if (!s->preload.started.tv_sec)
+		return;
 	livescan_run(&sc, &s->plan, &s->live, s->spec.scratch, s->spec.workspace, s->proc,
 		s->preload.started);
 	/* Who moved nothing out because nobody listened any more would leave a trap: so this comes last. */

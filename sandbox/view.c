@@ -556,7 +556,12 @@ static void
 attach_live_binds(struct view *v)
 {
 	const struct liveplan *p = &v->s->plan;
+	struct stat root;
 
+	/* Until it has asked, the kernel takes the workspace to be of an owner that has no id here, and would
+	 * refuse to make a name in it. */
+	if (fstat(v->live, &root))
+		setup_die(errno, no_remedy, "cannot look at the live view");
 	for (size_t i = 0; i < p->n; i++) {
 		cleanup_close int at = -1;
 		struct stat is, was;

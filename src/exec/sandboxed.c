@@ -367,10 +367,12 @@ conclude_live(struct job *j, struct exec_result *r)
 	} else {
 		end_helper(&j->job);
 		r->nfindings++;
-		strvec_push(&r->notes,
-			"the sandbox's helper ended before it looked through what the task could "
-			"write: "
-			"git hooks, settings of editors and shells and the like may be among it");
+		strvec_pushf(&r->notes,
+			"%s: what the task could write was not looked through for git hooks, "
+			"settings "
+			"of editors and shells and the like",
+			err_is_set(&j->broken) ? j->broken.text
+					       : "the sandbox's helper ended too early");
 		if (r->outcome == EXEC_EXITED && !r->exit_code)
 			r->exit_code = 1;
 	}

@@ -107,6 +107,21 @@ say_late(const char *path)
 }
 
 static void
+say_planted(const char *path, bool moved)
+{
+	struct status s;
+
+	status_init(&s, STATUS_PLANTED);
+	strbuf_adds(&s.u.planted.path, path);
+	if (moved) {
+		strbuf_addf(&s.u.planted.moved, "%s/out/0-%s", spec.scratch, path_base(path));
+		if (mkdir("out", 0700) || mkdir("out/0-.husky", 0755))
+			_exit(95);
+	}
+	add(&s);
+}
+
+static void
 say_done(uint64_t denials)
 {
 	struct status s;
@@ -176,6 +191,28 @@ play_polite(void)
 	return play_run(strcmp(line, "INT\n") ? SIGTERM : SIGINT, 0, 0);
 }
 
+/* Answers KILL only, as a helper does whose command ends by nothing else. */
+static int
+play_killed_live(void)
+{
+	char buf[64];
+	ssize_t n;
+
+	say_started();
+	send_all();
+	if (write(1, "ready\n", 6) != 6)
+		return 96;
+	while ((n = read(3, buf, sizeof(buf))) > 0)
+		if (n >= 5 && !memcmp(buf + n - 5, "KILL\n", 5)) {
+			say_exit(SIGKILL, 0);
+			say_planted("p/dist/.envrc", false);
+			say_done(0);
+			send_all();
+			return 0;
+		}
+	return 96;
+}
+
 static int
 play_stubborn(void)
 {
@@ -197,6 +234,8 @@ play(const char *scenario)
 		return play_refusal();
 	if (!strcmp(scenario, "polite"))
 		return play_polite();
+	if (!strcmp(scenario, "killed, live"))
+		return play_killed_live();
 	if (!strcmp(scenario, "stubborn"))
 		return play_stubborn();
 	say_started();
@@ -235,6 +274,24 @@ play(const char *scenario)
 	if (!strcmp(scenario, "late")) {
 		say_exit(0, 0);
 		say_late("p/gen");
+		say_outputs();
+		say_done(0);
+		send_all();
+		return 0;
+	}
+	if (!strcmp(scenario, "live")) {
+		say_denial(DENIAL_WRITE, "p/secret");
+		say_exit(0, 0);
+		say_planted("p/dist/.husky", true);
+		say_planted("p/dist/.envrc", false);
+		say_planted("p/dist/package.json", false);
+		say_planted("p/dist/plain/package.json", false);
+		say_done(1);
+		send_all();
+		return 0;
+	}
+	if (!strcmp(scenario, "live, entry")) {
+		say_exit(0, 0);
 		say_outputs();
 		say_done(0);
 		send_all();
@@ -300,6 +357,7 @@ static struct {
 	struct node node;
 	struct exec_result r;
 	bool done;
+	bool live;
 	int sig; /* to send at the first output */
 	struct strbuf out;
 } t;
@@ -335,6 +393,7 @@ run(const char *command, uint64_t timeout_ms, int sig)
 		.timeout_ms = timeout_ms,
 		.grace_ms = 50,
 		.policy = &t.policy,
+		.live = t.live,
 		.output = on_output,
 		.done = on_done,
 	};
@@ -381,6 +440,66 @@ test_fine(void)
 	ok(t.r.commit && !commit_apply(t.r.commit, &e), "what it wrote is committed (%s)", e.text);
 	ok(!fs_stat_beneath(t.w.rootfd, "p/dist/x", &st), "it is there");
 	drop();
+}
+
+static void
+put(int fd, const char *path, const char *content)
+{
+	cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
+	cleanup_close int f = -1;
+
+	if (fs_mkdirs(fd, dir))
+		bug("mkdirs: %s", strerror(errno));
+	f = fs_open_beneath(fd, path, O_WRONLY | O_CREAT, 0644);
+	if (f < 0 || fd_write_all(f, content, strlen(content)))
+		bug("put: %s", strerror(errno));
+}
+
+static void
+test_live(void)
+{
+	struct stat st;
+
+	put(t.w.rootfd, "p/dist/package.json", "{ \"workspaces\": [\"x\"] }");
+	put(t.w.rootfd, "p/dist/plain/package.json", "{}");
+	t.live = true;
+	run("live", 0, 0);
+	ok_int(t.r.exit_code, 0, "live: the command's own code");
+	ok(!t.r.commit && !t.r.proven_possible, "nothing to commit, nothing proven");
+	ok_int((long long)t.r.nfindings, 4, "a refused write, two names and one manifest");
+	ok(has_note("p/dist/.envrc stands"), "one that stands is said");
+	ok(has_note("p/dist/package.json, which the task wrote, stands: its \"workspaces\""),
+		"one that makes a workspace, with the reason");
+	ok(!has_note("plain"), "a plain one is nothing");
+	for (size_t i = 0; i < t.r.notes.n; i++)
+		if (strstr(t.r.notes.v[i], ".husky"))
+			ok(!lstat(strrchr(t.r.notes.v[i], ' ') + 1, &st) &&
+					strstr(t.r.notes.v[i], "/vx-moved-out-"),
+				"one that was moved out is where it is said to be");
+	drop();
+
+	run("live, entry", 0, 0);
+	ok(t.r.exit_code == 1 && has_note("frame out of order"), "entries are no part of it");
+	ok(t.r.nfindings == 1 && has_note("not looked through"),
+		"who cannot say what is left makes a finding");
+	drop();
+
+	run("killed, live", 0, SIGKILL);
+	ok_int(t.r.outcome, EXEC_STOPPED, "live, killed");
+	ok(t.r.signal == SIGKILL && t.r.nfindings == 1 && has_note("p/dist/.envrc stands"),
+		"what is left is told all the same");
+	drop();
+
+	run("killed, live", 0, SIGTERM);
+	ok(t.r.outcome == EXEC_STOPPED && has_note("p/dist/.envrc stands"),
+		"also when the grace had to end it");
+	drop();
+
+	run("stubborn", 0, SIGKILL);
+	ok(t.r.outcome == EXEC_STOPPED && has_note("not looked through"),
+		"a helper that does not answer is ended");
+	drop();
+	t.live = false;
 }
 
 static void
@@ -509,19 +628,25 @@ test_real(struct sandboxed_options o)
 		skip("the denied read", "no reports without /dev/fuse");
 	}
 	drop();
-}
 
-static void
-put(int fd, const char *path, const char *content)
-{
-	cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
-	cleanup_close int f = -1;
-
-	if (fs_mkdirs(fd, dir))
-		bug("mkdirs: %s", strerror(errno));
-	f = fs_open_beneath(fd, path, O_WRONLY | O_CREAT, 0644);
-	if (f < 0 || fd_write_all(f, content, strlen(content)))
-		bug("put: %s", strerror(errno));
+	t.live = true;
+	run("trap '' TERM; mkdir -p dist/.husky; echo live >dist/z; echo no >in; cat secret; echo "
+	    "ready; "
+	    "while :; do read -r x </dev/full; done",
+		0, SIGTERM);
+	if (t.r.outcome == EXEC_NOT_STARTED) {
+		skip("the live view", t.r.error.buf);
+	} else {
+		ok_int(t.r.outcome, EXEC_STOPPED, "a live task that does not end is killed");
+		ok(!t.r.commit && !fs_stat_beneath(t.w.rootfd, "p/dist/z", &st),
+			"what it wrote stands");
+		ok(fs_stat_beneath(t.w.rootfd, "p/dist/.husky", &st) && has_note("/vx-moved-out-"),
+			"but for what is never kept");
+		ok_int((long long)t.r.nfindings, 3,
+			"which is a finding, as its write and its read are");
+	}
+	drop();
+	t.live = false;
 }
 
 int
@@ -572,6 +697,7 @@ main(int argc attr_unused, char **argv)
 	t.ex = sandboxed_new(t.loop, &o);
 	test_fine();
 	test_denials();
+	test_live();
 	test_refused();
 	test_broken();
 	test_stopped();

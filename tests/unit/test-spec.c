@@ -59,6 +59,23 @@ test_round_trip(void)
 }
 
 static void
+test_live(void)
+{
+	static const char good[] = HEAD "live\nread src\narg a\nend\n";
+	static const char bad[] = HEAD "live\narg a\noutput dist\nend\n";
+	cleanup_strbuf struct strbuf again = STRBUF_INIT;
+	struct spec s = SPEC_INIT;
+	struct err e = ERR_INIT;
+
+	ok(!spec_decode(good, sizeof(good) - 1, &s, &e) && s.live, "a live view");
+	spec_encode(&s, &again);
+	ok(strstr(again.buf, "\nlive\n") != NULL, "is written as it is read");
+	spec_release(&s);
+	ok_int(spec_decode(bad, sizeof(bad) - 1, &s, &e), -1, "outputs in it");
+	ok_err(&e, "\"output\" has no meaning in a live view", "are refused");
+}
+
+static void
 test_by_hand(void)
 {
 	static const char text[] = HEAD "read src\nread-glob lib/**/*.ts\ndeny-write-glob a*\n"
@@ -136,6 +153,7 @@ int
 main(void)
 {
 	test_round_trip();
+	test_live();
 	test_by_hand();
 	test_refusals();
 	return tap_done();

@@ -92,6 +92,15 @@ test_all_types(void)
 			b.u.done.pure_changed,
 		"done: fields");
 
+	status_init(&s, STATUS_PLANTED);
+	strbuf_adds(&s.u.planted.path, "out/.husky");
+	strbuf_adds(&s.u.planted.moved, "/scratch/out/0-.husky");
+	round_trip(&s, &b, "planted");
+	ok_str(b.u.planted.path.buf, "out/.husky", "planted: path");
+	ok_str(b.u.planted.moved.buf, "/scratch/out/0-.husky", "planted: where it is");
+	status_release(&b);
+	status_release(&s);
+
 	status_init(&s, STATUS_LATE);
 	strbuf_adds(&s.u.late.path, "src/gen.js");
 	round_trip(&s, &b, "late");
@@ -141,7 +150,10 @@ static void
 test_refusals(void)
 {
 	REFUSED(0, "", "type 0");
-	REFUSED(9, "", "an unknown type");
+	REFUSED(11, "", "an unknown type");
+	REFUSED(STATUS_PLANTED, "\0\0\0\0\0\0\0\0", "a planted name that is none");
+	REFUSED(STATUS_PLANTED, "\4\0\0\0../a\0\0\0\0", "one that climbs");
+	REFUSED(STATUS_PLANTED, "\1\0\0\0a\1\0\0\0b", "one that was moved who knows where");
 	REFUSED(STATUS_VIEW, "\1", "a short record");
 	REFUSED(STATUS_VIEW, "\1\1\1", "a long record");
 	REFUSED(STATUS_VIEW, "\1\2", "a bool of 2");
