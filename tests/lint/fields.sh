@@ -63,7 +63,7 @@ sed -n '/essentials\[\]/,/};/p' src/exec/env.c | grep -oE '"[^"]+"' | tr -d '"' 
 sed -n '/^\.Sh THE ENVIRONMENT/,/^\.Sh THE SANDBOX/s/^\.Ev \([A-Z_]*\).*/\1/p' "$page" | sort -u >"$T/said"
 ok "there are variables" test -s "$T/variables"
 is "$(comm -23 "$T/variables" "$T/said" | tr '\n' ' ')" "" "every variable that a task sees is named"
-sed -n '/^} names\[\]/,/^};/p' src/cache/never.c |
+sed -n '/^} names\[\]/,/^};/p' src/proto/never.c |
 	sed -nE 's/.*\{NULL, "([^"]*)"\},/\1/p; s/.*\{"([^"]*)", "([^"]*)"\},/\1\/\2/p' | sort -u >"$T/never"
 sed -n '/^\.Ss What is never/,/^\.Sh/s/^\.Pa \([^ ]*\).*/\1/p' "$page" | sort -u >"$T/said"
 ok "there are names" test -s "$T/never"

@@ -37,7 +37,7 @@ done
 spec "trap 'exit 9' TERM; echo up >$T/up; while :; do read -r x <$T/never; done" 'read .'
 start
 await up >/dev/null
-printf 'KILL\n%s\nHUP\n\nINTINT\nTERM \n' "$(head -c 100000 /dev/zero | tr '\0' x)" >&8
+printf 'QUIT\n%s\nHUP\n\nINTINT\nTERM \n' "$(head -c 100000 /dev/zero | tr '\0' x)" >&8
 echo TERM >&8
 wait_box
 exits 9 "anything else on fd 3 is nothing"
