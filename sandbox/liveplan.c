@@ -3,6 +3,7 @@
 #include "sandbox/host.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/fd.h"
 #include "util/fs.h"
 #include "util/htab.h"
 #include "util/path.h"
@@ -79,16 +80,34 @@ static bool
 look_through(struct planning *pl, const char *dir)
 {
 	struct look lk = {pl, dir};
+
 	return !fs_walk(pl->lr->host, dir, look_visit, &lk);
 }
 
+static int
+open_dir(const struct planning *pl, const char *path)
+{
+	return fs_open_beneath(pl->lr->host, path, O_PATH | O_DIRECTORY, 0);
+}
+
 static void
-bind_it(struct planning *pl, const char *path, bool write)
+bind_it(struct planning *pl, const char *path, bool write, int fd_take)
 {
 	struct liveplan *p = pl->p;
+	cleanup_close int fd = fd_take;
+	struct stat st;
 
+	if (fd < 0 || fstat(fd, &st))
+		return; /* gone meanwhile: served, should it come again */
 	GROW(p->v, p->n + 1, p->cap);
-	p->v[p->n++] = (struct livebind){xstrdup(path), write};
+	p->v[p->n++] = (struct livebind){
+		.path = xstrdup(path),
+		.write = write,
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.fd = write ? take_fd(&fd) : -1,
+	};
+	p->nwrites += write;
 }
 
 static void
@@ -104,20 +123,23 @@ plan_dir(struct planning *pl, const char *parent, const char *path)
 	if (ruleset_is_written(lr->rules, path) &&
 		(liverules_leads(path_base(path)) || liverules_ends_never(lr, path, S_IFDIR)))
 		return;
-	if (pl->p->n >= LIVE_BINDS_MAX) {
+	if (pl->p->n >= LIVE_BINDS_MAX || pl->p->nwrites >= LIVE_WRITES_MAX) {
 		pl->p->cut = true;
 		return;
 	}
 	if (v == VERDICT_PASS && !ruleset_is_written(lr->rules, path)) {
-		bind_it(pl, path, false);
+		bind_it(pl, path, false, open_dir(pl, path));
 		return;
 	}
 	if (ruleset_grants_whole(lr->rules, path)) {
+		/* Opened before it is looked through: what is bound is what was. */
+		cleanup_close int fd = open_dir(pl, path);
+
 		if (!is_looked && !look_through(pl, path))
 			return;
 		htab_putn_copy(&pl->looked, path, strlen(path), pl);
 		if (!htab_get(&pl->walled, path) && liverules_is_whole(lr, path)) {
-			bind_it(pl, path, true);
+			bind_it(pl, path, true, take_fd(&fd));
 			return;
 		}
 	}
@@ -161,8 +183,10 @@ liveplan_make(struct liveplan *p, const struct liverules *lr)
 void
 liveplan_release(struct liveplan *p)
 {
-	for (size_t i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n; i++) {
 		free(p->v[i].path);
+		fd_close(&p->v[i].fd);
+	}
 	free(p->v);
 	*p = (struct liveplan){0};
 }

@@ -23,17 +23,22 @@
 
 enum {
 	LIVE_BINDS_MAX = 1000,
+	LIVE_WRITES_MAX = 400,       /* of these read-write: each is held open */
 	LIVE_NAMES_MAX = 200 * 1000, /* looked at; beyond, directories are served */
 };
 
 struct livebind {
 	char *path; /* from the workspace */
 	bool write;
+	dev_t dev; /* the directory that was looked at: no other is bound */
+	ino_t ino;
+	int fd; /* write: it, O_PATH. The scan looks where the command could write, whatever the host has
+		 * made of the name meanwhile; what that has put there is not the command's */
 };
 
 struct liveplan {
 	struct livebind *v; /* none lies in another */
-	size_t n, cap;
+	size_t n, cap, nwrites;
 	bool cut; /* a limit was met: some are served that could have been bound */
 };
 

@@ -30,8 +30,8 @@ liverules_is_never(const struct liverules *lr, const char *path)
 	return false;
 }
 
-static bool
-is_called_repository(const struct liverules *lr, const char *dir)
+bool
+liverules_is_called_repository(const struct liverules *lr, const char *dir)
 {
 	size_t n = strlen(dir);
 
@@ -41,7 +41,8 @@ is_called_repository(const struct liverules *lr, const char *dir)
 bool
 liverules_is_repository(const struct liverules *lr, const char *dir)
 {
-	return never_is_repo(never_repo_bits_at(lr->host, dir)) && !is_called_repository(lr, dir);
+	return never_is_repo(never_repo_bits_at(lr->host, dir)) &&
+	       !liverules_is_called_repository(lr, dir);
 }
 
 /* The last name that a directory lacked. */
@@ -50,7 +51,7 @@ completes_repository(const struct liverules *lr, const char *dir, const char *ba
 {
 	unsigned bit = never_repo_bit(base), bits;
 
-	if (!bit || is_called_repository(lr, dir))
+	if (!bit || liverules_is_called_repository(lr, dir))
 		return false;
 	bits = never_repo_bits_at(lr->host, dir);
 	return never_is_repo(bits | bit) && !never_is_repo(bits);

@@ -30,6 +30,8 @@ bool liverules_leads(const char *name);
 /* Whether a name of this type at the path would make a repository, turn one, or lead to such a
  * name. It need not be there. */
 bool liverules_is_trap(const struct liverules *lr, const char *path, mode_t type);
+/* Whether a rule names the directory, which is called as repositories are. */
+bool liverules_is_called_repository(const struct liverules *lr, const char *dir);
 /* Whether the directory is a repository, and no rule names it as one. */
 bool liverules_is_repository(const struct liverules *lr, const char *dir);
 /* Whether names of this type may be made, changed or removed at the path. */

@@ -21,7 +21,7 @@ struct scan {
 	struct livescan *sc;
 	const struct liverules *lr;
 	const char *top, *scratch, *workspace;
-	int proc, out;
+	int topfd, proc, out;
 	struct timespec since;
 };
 
@@ -52,12 +52,20 @@ move_out(struct scan *s, int parent, const char *name, const char *path)
 		add(s, path, NULL);
 }
 
-/* The object of the entry and no other: by a name below /proc that stands for the open fd. */
+/* The object that is open and no other: by a name below /proc that stands for the fd. */
 static int
-set_mode(const struct scan *s, const struct fs_entry *entry, mode_t mode)
+set_mode(const struct scan *s, int fd, mode_t mode)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "self/fd/%d", fd);
+	return fchmodat(s->proc, name, mode & 07777, 0);
+}
+
+static int
+set_mode_at(const struct scan *s, const struct fs_entry *entry, mode_t mode)
 {
 	cleanup_close int fd = openat(entry->parent, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	char name[32];
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
@@ -66,8 +74,7 @@ set_mode(const struct scan *s, const struct fs_entry *entry, mode_t mode)
 		errno = ESTALE;
 		return -1;
 	}
-	snprintf(name, sizeof(name), "self/fd/%d", fd);
-	return fchmodat(s->proc, name, mode & 07777, 0);
+	return set_mode(s, fd, mode);
 }
 
 static bool
@@ -82,9 +89,11 @@ is_planted(const struct scan *s, const char *path, const struct fs_entry *entry)
 {
 	/* A repository without its HEAD is none. */
 	if (!strcmp(entry->name, "HEAD")) {
+		cleanup_free char *below = xmemdupz(entry->path, path_parent_len(entry->path));
 		cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
 
-		if (liverules_is_repository(s->lr, dir))
+		if (never_is_repo(never_repo_bits_at(s->topfd, below)) &&
+			!liverules_is_called_repository(s->lr, dir))
 			return true;
 	}
 	return liverules_ends_never(s->lr, path, entry->st->st_mode & S_IFMT);
@@ -102,12 +111,12 @@ visit(void *ctx, const struct fs_entry *entry)
 		return FS_VISIT_SKIP;
 	}
 	/* Nothing hides in a directory that its maker closed. */
-	if (S_ISDIR(mode) && (mode & 0700) != 0700 && set_mode(s, entry, mode | 0700))
+	if (S_ISDIR(mode) && (mode & 0700) != 0700 && set_mode_at(s, entry, mode | 0700))
 		return FS_VISIT_STOP;
 	if (!S_ISREG(mode) || !has_changed(s, entry->st))
 		return FS_VISIT_CONTINUE;
 	if (mode & (S_ISUID | S_ISGID)) {
-		if (set_mode(s, entry, mode & ~(mode_t)(S_ISUID | S_ISGID)))
+		if (set_mode_at(s, entry, mode & ~(mode_t)(S_ISUID | S_ISGID)))
 			return FS_VISIT_STOP;
 		s->sc->nsetid++;
 	}
@@ -116,20 +125,20 @@ visit(void *ctx, const struct fs_entry *entry)
 	return FS_VISIT_CONTINUE;
 }
 
-/* The top itself may have been closed, too. */
 static int
-open_top(const struct scan *s)
+scan_bind(struct scan *s, const struct livebind *b)
 {
-	const char *base;
-	cleanup_close int parent = fs_open_parent(s->lr->host, s->top, &base);
 	struct stat st;
-	struct fs_entry entry = {s->top, parent, base, &st};
 
-	if (parent < 0 || fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW))
+	s->top = b->path;
+	s->topfd = b->fd;
+	if (fstat(b->fd, &st))
 		return -1;
-	if (!S_ISDIR(st.st_mode) || (st.st_mode & 0700) == 0700)
-		return 0;
-	return set_mode(s, &entry, st.st_mode | 0700);
+	if (!st.st_nlink)
+		return 0; /* the host has removed it, with all that was in it */
+	if ((st.st_mode & 0700) != 0700 && set_mode(s, b->fd, st.st_mode | 0700))
+		return -1;
+	return fs_walk(b->fd, "", visit, s);
 }
 
 void
@@ -147,18 +156,11 @@ livescan_run(struct livescan *sc, const struct liveplan *p, const struct liverul
 	};
 
 	*sc = (struct livescan){0};
-	for (size_t i = 0; i < p->n; i++) {
-		s.top = p->v[i].path;
-		if (!p->v[i].write)
-			continue;
-		if (!open_top(&s) && !fs_walk(lr->host, s.top, visit, &s))
-			continue;
-		/* Gone meanwhile, or no directory any more: the host's doing, and nothing is left in it. */
-		if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
-			continue;
-		sc->failed = s.top;
-		sc->num = errno;
-	}
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].write && scan_bind(&s, &p->v[i])) {
+			sc->failed = p->v[i].path;
+			sc->num = errno;
+		}
 	fd_close(&s.out);
 }
 

@@ -472,8 +472,12 @@ new_handle(struct livewall *w, struct livenode *n, int fd)
 static void
 note_manifest(struct livewall *w, const char *path)
 {
-	if (never_is_manifest(path) && !ruleset_names_write(w->o.rules.rules, path, path) &&
-		!strvec_contains(&w->manifests, path))
+	cleanup_free char *key = NULL;
+
+	if (!never_is_manifest(path) || ruleset_names_write(w->o.rules.rules, path, path))
+		return;
+	key = xasprintf("manifest %s", path);
+	if (seen_add(&w->seen, key))
 		strvec_push(&w->manifests, path);
 }
 

@@ -530,11 +530,15 @@ take_live_binds(struct view *v)
 						      (p->v[i].write ? 0 : MOUNT_ATTR_RDONLY)};
 		cleanup_close int at =
 			fs_open_beneath(v->workspace, p->v[i].path, O_PATH | O_DIRECTORY, 0);
-		int mnt = at < 0 ? -1 : mount_clone(at, "", true);
+		struct stat st;
+		int mnt;
 
-		v->live_binds[i] = mnt;
-		if (at < 0)
-			continue; /* gone meanwhile: served, should it come again */
+		v->live_binds[i] = -1;
+		/* Gone meanwhile, or another one, of which nothing is known: that is served. */
+		if (at < 0 || fstat(at, &st) || st.st_dev != p->v[i].dev ||
+			st.st_ino != p->v[i].ino)
+			continue;
+		mnt = v->live_binds[i] = mount_clone(at, "", true);
 		/* Before it stands anywhere: there is no moment in which it can be written through. */
 		if (mnt < 0 ||
 			mount_setattr(mnt, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)))

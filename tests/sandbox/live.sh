@@ -330,6 +330,20 @@ if [ "$(id -u)" = 0 ]; then
 	}
 fi
 
+# What the command could write in is looked through, wherever the host has put it; what that put in its place is not.
+fresh
+start 'cd out; tell a; told; mkdir .husky; echo x >.husky/h' 'write out'
+await from >/dev/null
+mv "$W/out" "$W/old"
+mkdir "$W/out"
+echo mine >"$W/out/.envrc"
+own
+say go
+end
+like "$ERR" 'planted out/.husky, now' "a directory that the host has moved"
+is "$(ls -A "$W/old")" "" "is looked through where it is"
+is "$(cat "$W/out/.envrc")" mine "what is in its place is the host's"
+
 # However it ends: killed by the core's word, or because the core is gone.
 fresh
 cat >"$T/core.py" <<'PY'

@@ -163,8 +163,8 @@ test_scan(void)
 	static const struct timespec never_changed = {1L << 40, 0};
 	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
 	char name[] = "out/deep/x";
-	struct livebind binds[] = {{name, true}};
-	struct liveplan p = {binds, 1, 1, false};
+	struct livebind bind = {.path = name, .write = true};
+	struct liveplan p = {.v = &bind, .n = 1};
 	struct livescan sc;
 	struct tree scratch;
 	cleanup_close int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -175,6 +175,7 @@ test_scan(void)
 		"out/deep/x/package.json", "out/.envrc");
 	rule(SPEC_WRITE, false, "out");
 	compile();
+	bind.fd = fs_open_beneath(t.fd, name, O_PATH | O_DIRECTORY, 0);
 	if (chdir(scratch.path))
 		tree_die("chdir");
 	livescan_run(&sc, &p, &lr, scratch.path, t.path, proc, never_changed);
@@ -189,6 +190,7 @@ test_scan(void)
 		"what is in the bound directory, and no file that is as it was");
 	ok(!sc.failed && !sc.nsetid, "nothing else");
 	livescan_release(&sc);
+	close(bind.fd);
 	if (chdir("/"))
 		tree_die("chdir");
 	tree_remove(&t);
