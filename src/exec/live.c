@@ -88,7 +88,7 @@ live_conclude(const struct live *l, const struct policy *p, int rootfd, struct s
 		is_kept = *l->moved.v[i] && path_is_within(l->moved.v[i], s->path);
 	/* The scratch is deleted with all that is in it, and some of this may be the user's own. */
 	if (is_kept)
-		kept = scratch_keep(area, s, "out");
+		kept = scratch_keep(area, s);
 	for (size_t i = 0; i < l->planted.n; i++) {
 		const char *path = l->planted.v[i], *moved = l->moved.v[i];
 		cleanup_free char *now = NULL;

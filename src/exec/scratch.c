@@ -246,13 +246,21 @@ scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e)
 	return 0;
 }
 
-char *
-scratch_keep(const struct scratch_area *a, const struct scratch *s, const char *name)
+/* Its new name, owned. */
+static char *
+keep(int areafd, const char *base, int fd)
 {
-	const char *base = path_base(s->path);
 	cleanup_free char *to = xasprintf("%s%s", KEPT, base + strlen(SCRATCH));
 
-	return renameat(s->fd, name, a->fd, to) ? NULL : path_join(a->path, to);
+	return renameat(fd, SCRATCH_OUT, areafd, to) ? NULL : take_ptr(&to);
+}
+
+char *
+scratch_keep(const struct scratch_area *a, const struct scratch *s)
+{
+	cleanup_free char *name = keep(a->fd, path_base(s->path), s->fd);
+
+	return name ? path_join(a->path, name) : NULL;
 }
 
 void
@@ -291,6 +299,9 @@ recover_one(int areafd, const char *name, int rootfd, struct err *e)
 			       : err_set(e, ERR_IO, errno, "left-over scratch %s", name);
 	if (moves_roll_forward(fd, rootfd, e) < 0)
 		rc = err_wrap(e, "finishing what an earlier run began");
+	/* Of a live view that nobody heard of any more: some of it may be the user's own. */
+	if (!strncmp(name, SCRATCH, strlen(SCRATCH)))
+		free(keep(areafd, name, fd));
 	if (fs_remove_tree(areafd, name) && !rc)
 		rc = err_set(e, ERR_IO, errno, "removing left-over scratch %s", name);
 	return rc;

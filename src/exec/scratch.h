@@ -22,6 +22,8 @@ struct scratch_area; /* the chosen DIR of a run */
 
 /* In a scratch: the overlay's upper directory, made by the helper. */
 #define SCRATCH_UPPER MOVES_FROM
+/* Made by the helper: what was moved out of the workspace (sandbox/livescan.h). */
+#define SCRATCH_OUT "out"
 
 struct scratch {
 	char *path; /* absolute */
@@ -31,15 +33,16 @@ struct scratch {
 int scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *e);
 const char *scratch_area_path(const struct scratch_area *a);
 int scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e);
-/* Takes the directory `name` out of the scratch, to stay for the user; its path, owned, or NULL with errno. */
-char *scratch_keep(const struct scratch_area *a, const struct scratch *s, const char *name);
+/* Takes what a live view moved out (SCRATCH_OUT) from the scratch, to stay for the user; its path, owned, or
+ * NULL with errno. */
+char *scratch_keep(const struct scratch_area *a, const struct scratch *s);
 /* Into the trash. Its lock is dropped. */
 void scratch_drop(struct scratch_area *a, struct scratch *s);
 /* Empties the trash and frees. */
 void scratch_area_close(struct scratch_area *a);
 
 /* Recovery, under the run lock: for every area this workspace may have used, roll open commits and
- * restores forward, remove unlocked scratches and trash. */
+ * restores forward, keep what live views moved out, remove unlocked scratches and trash. */
 int scratch_recover(const char *root_path, int rootfd, struct err *e);
 
 #endif

@@ -109,6 +109,7 @@ test_recovery(const char *root)
 			!scratch_new(a, &open_list, &e) && !scratch_new(a, &left, &e),
 		"three scratches (%s)", e.text);
 	fill(&left);
+	fs_mkdirs(left.fd, SCRATCH_OUT "/0-.husky");
 	fs_mkdirs(open_list.fd, "u/new");
 	fstatat(open_list.fd, "u/new", &st, 0);
 	moves_add(&m, MOVE_PLACE, "new")->ino = st.st_ino;
@@ -122,14 +123,17 @@ test_recovery(const char *root)
 	free(left.path);
 	ok(!scratch_recover(root, rootfd, &e), "recovery (%s)", e.text);
 	ok(!fstatat(rootfd, "new", &st, 0), "finishes a commit that was begun");
-	ok_int(count(area, "vx-"), 1, "removes what nobody uses");
+	ok_int(count(area, "vx-scratch-"), 1, "removes what nobody uses");
+	ok_int(count(area, "vx-moved-out-"), 1, "but for what was moved out of the workspace");
 	ok(!access(mine.path, F_OK), "and leaves what somebody does");
 	scratch_drop(a, &mine);
 	plant(area);
 	ok(!scratch_recover(root, rootfd, &e), "again, where there are files and links (%s)",
 		e.text);
 	ok(!faccessat(rootfd, "kept", F_OK, 0), "what a link leads to stays");
-	ok_int(count(area, "vx-"), 0, "trash is removed");
+	ok_int(count(area, "vx-trash-") + count(area, "vx-scratch-"), 0, "trash is removed");
+	ok_int(count(area, "vx-moved-out-"), 1, "and that is not");
+	fs_remove_tree(rootfd, ".vx");
 	scratch_area_close(a);
 }
 
