@@ -538,7 +538,7 @@ os.utime("s", ns=(5, 6), follow_symlinks=False)
 check("times of a link", os.lstat("s").st_mtime_ns == 6)
 check("access", os.access("b", os.R_OK | os.W_OK | os.X_OK))
 os.mkdir("many")
-names = ["%04d%s" % (i, "n" * (i % 200)) for i in range(3000)]
+names = ["%04d%s" % (i, "n" * (i % 200)) for i in range(600)]
 for n in names:
     write("many/" + n, b"")
 check("listing", sorted(os.listdir("many")) == names)
@@ -547,24 +547,24 @@ with os.scandir("many") as it:
     for t in it:
         os.unlink(t.path)
         k += 1
-check("removed while listed", k == 3000 and os.listdir("many") == [])
+check("removed while listed", k == 600 and os.listdir("many") == [])
 f1 = open("lock", "w")
 f2 = open("lock")
 fcntl.flock(f1, fcntl.LOCK_EX)
 check("flock", fails(errno.EAGAIN, fcntl.flock, f2, fcntl.LOCK_EX | fcntl.LOCK_NB))
 check("long name", fails(errno.ENAMETOOLONG, os.mkdir, "x" * 256))
 os.mkdir("x" * 255)
-for i in range(300):
+for i in range(40):
     os.mkdir("y" * 200)
     os.chdir("y" * 200)
 write("deep", b"deep")
 check("deep", read("deep") == b"deep")
 check("statfs", os.statvfs(".").f_blocks > 0)
-fds = [os.open("deep", os.O_RDONLY) for i in range(900)]
+fds = [os.open("deep", os.O_RDONLY) for i in range(300)]
 check("many open", os.pread(fds[-1], 4, 0) == b"deep")
 print("done", bad)
 PY
-live "ulimit -n 4096 2>/dev/null; python3 $T/calls.py out/new" 'write out' 'deny-write out/none'
+live "python3 $T/calls.py out/new" 'write out' 'deny-write out/none'
 prints "done 0" "file operations in what is served"
 
 fresh
