@@ -927,16 +927,17 @@ moving_visit(void *ctx, const struct fs_entry *entry)
 {
 	struct moving *m = ctx;
 	const struct liverules *lr = &m->w->o.rules;
+	cleanup_free char *from = path_join(m->from, entry->path);
 	cleanup_free char *to = path_join(m->to, entry->path);
 	mode_t type = entry->st->st_mode & S_IFMT;
 
 	/* At the old name as well: what is never committed is not taken away either. */
-	m->refused = ++m->n > MOVED_NAMES_MAX || liverules_ends_never(lr, to, type);
+	m->refused = ++m->n > MOVED_NAMES_MAX || liverules_ends_never(lr, from, type) ||
+		     liverules_ends_never(lr, to, type);
 	if (!strcmp(entry->name, "HEAD") && !m->refused) {
-		cleanup_free char *dir = xmemdupz(entry->path, path_parent_len(entry->path));
-		cleanup_free char *from = path_join(m->from, dir);
+		cleanup_free char *dir = xmemdupz(from, path_parent_len(from));
 
-		m->refused = never_is_repo(never_repo_bits_at(lr->host, from));
+		m->refused = never_is_repo(never_repo_bits_at(lr->host, dir));
 	}
 	if (m->refused)
 		return FS_VISIT_STOP;

@@ -125,7 +125,8 @@ like "$ERR" 'denied delete README by rm' "of a removal as well"
 
 # a second name, or another one, changes what a rule says of it
 fresh
-mkdir -p "$W/a/dir" "$W/a/deny" "$W/b"
+mkdir -p "$W/a/dir" "$W/a/deny" "$W/a/.cargo" "$W/b"
+echo c >"$W/a/.cargo/config.toml"
 echo hidden >"$W/a/deny/key"
 echo ro >"$W/a/ro"
 cat >"$T/moves.py" <<'PY'
@@ -133,7 +134,7 @@ import os
 os.mkdir("a/new")
 for f, a, b in [(os.rename, "a/deny", "b/x"), (os.rename, "a", "b/y"), (os.rename, "b", "a"), (os.link, "a/ro", "b/ro"),
         (os.rename, "a/ro", "b/ro"), (os.rename, "a", "c"), (os.rename, "a/dir", "b/dir"), (os.rename, "a/new", "b/new"),
-        (os.rename, "b/new", "a/deny")]:
+        (os.rename, "b/new", "a/deny"), (os.rename, "a/.cargo", "a/x")]:
     try:
         f(a, b)
         print("did", a, b)
@@ -150,7 +151,8 @@ Read-only file system
 Read-only file system
 Device or resource busy
 did a/new b/new
-Read-only file system" "a directory with a wall in it is not renamed, a read-only file neither linked nor renamed"
+Read-only file system
+Invalid cross-device link" "a directory with a wall in it is not renamed, nor one with a name that is never committed, a read-only file neither linked nor renamed"
 is "$(cat "$W/a/deny/key" "$W/a/ro")" "hidden
 ro" "the host has them where they were"
 
