@@ -122,6 +122,12 @@ replace_by_target(const char *real, size_t n, const char *target)
 	return r;
 }
 
+static const char *
+out_of(const struct resolving *r)
+{
+	return r->head->wide ? "out of the workspace" : "out of its project";
+}
+
 /* Follows the first link on `*real`. 1 followed, 0 there is none (then *ret_st and *ret_found say
  * what is there), -1. */
 static int
@@ -163,7 +169,7 @@ follow_one(struct resolving *r, char **real, bool *ret_found, struct stat *ret_s
 		}
 		next = *target == '/' ? NULL : replace_by_target(path, n, target);
 		if (!next)
-			return refuse_link(at, target, "out of its project", r->e);
+			return refuse_link(at, target, out_of(r), r->e);
 		free(*real);
 		*real = next;
 		return 1;
@@ -174,7 +180,7 @@ static const char *
 why_not_there(const struct resolving *r, const char *real)
 {
 	if (!path_is_within(real, r->base))
-		return "out of its project";
+		return out_of(r);
 	for (const char *p = real; *p; p += *p == '/') {
 		size_t n = strcspn(p, "/");
 
@@ -182,7 +188,7 @@ why_not_there(const struct resolving *r, const char *real)
 			return "into .git or .vx";
 		p += n;
 	}
-	for (size_t i = 0; i < r->nnested; i++)
+	for (size_t i = 0; !r->head->wide && i < r->nnested; i++)
 		if (path_is_within(real, r->nested[i]))
 			return "into a nested project";
 	return NULL;
@@ -266,8 +272,10 @@ list_heads(const struct globset *set, struct output_heads *ret)
 			bool wild = !glob_alternative_is_literal(set->pos[i], k);
 
 			GROW(ret->v, ret->n + 1, ret->cap);
-			ret->v[ret->n++] =
-				(struct output_head){.path = xstrdup(path), .stays = wild};
+			ret->v[ret->n++] = (struct output_head){.path = xstrdup(path),
+				.base = glob_base(set->pos[i]),
+				.wide = glob_is_workspace(set->pos[i]),
+				.stays = wild};
 		}
 	if (ret->n)
 		qsort(ret->v, ret->n, sizeof(*ret->v), head_cmp);
@@ -276,6 +284,10 @@ list_heads(const struct globset *set, struct output_heads *ret)
 
 		if (last && !strcmp(last->path, ret->v[i].path)) {
 			last->stays |= ret->v[i].stays;
+			if (!ret->v[i].wide) {
+				last->wide = false;
+				last->base = ret->v[i].base;
+			}
 			free(ret->v[i].path);
 			continue;
 		}
@@ -299,10 +311,10 @@ output_heads_find(int rootfd, const struct globset *set, const char *const *nest
 
 		if (is_plain(rootfd, h))
 			continue;
-		/* All globs of a set are parsed for the same directory: the project's. */
-		if (!base && resolve_base(rootfd, glob_base(set->pos[0]), &base, e))
+		/* All entries of one list are parsed for the same directory. */
+		if (!h->wide && !base && resolve_base(rootfd, h->base, &base, e))
 			r = -1;
-		res.base = base;
+		res.base = h->wide ? "" : base;
 		if (!r)
 			r = resolve(&res);
 	}

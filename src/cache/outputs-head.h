@@ -24,16 +24,18 @@ struct output_head {
 	char *path; /* as declared, from the workspace root */
 	char *real; /* without any link */
 	enum head_kind what;
-	bool stays;     /* is not removed: a wildcard starts here, or a link leads here */
-	struct stat st; /* unless HEAD_ABSENT */
+	const char *base; /* the directory out of which no link may lead */
+	bool wide;        /* only entries of workspaceFiles start here */
+	bool stays;       /* is not removed: a wildcard starts here, or a link leads here */
+	struct stat st;   /* unless HEAD_ABSENT */
 };
 struct output_heads {
 	struct output_head *v; /* sorted by path, unique */
 	size_t n, cap;
 };
 
-/* A link on the way that leads out of the project (the globs' base directory), to .git, .vx or a
- * nested project is refused by name. */
+/* A link on the way that leads out of the globs' base directory (the project, or for workspaceFiles the
+ * workspace), to .git, .vx or, unless it is wide, a nested project is refused by name. */
 int output_heads_find(int rootfd, const struct globset *set, const char *const *nested,
 	size_t nnested, struct output_heads *ret, struct err *e);
 void output_heads_release(struct output_heads *h);

@@ -191,17 +191,29 @@ bool
 outputs_select(
 	const struct globset *set, const char *const *nested, size_t nnested, const char *path)
 {
-	if (path_find(path, ".git") || path_find(path, ".vx") || is_nested(path, nested, nnested))
+	bool fenced = is_nested(path, nested, nnested), modules = path_find(path, "node_modules");
+
+	if (path_find(path, ".git") || path_find(path, ".vx"))
 		return false;
-	/* "**" also names the project's own directory, which no task makes. */
-	if (set->npos && path_is_within(glob_base(set->pos[0]), path))
-		return false;
-	if (!path_find(path, "node_modules"))
-		return globset_match(set, path);
-	if (globset_excludes(set, path))
-		return false;
+	for (size_t i = 0; i < set->npos; i++) {
+		const struct glob *g = set->pos[i];
+
+		if (!glob_match(g, path) || globset_excludes(set, g, path) ||
+			(fenced && !glob_is_workspace(g)) || (modules && !names_node_modules(g)))
+			continue;
+		/* "**" also names the directory it starts from, which no task makes. */
+		if (!path_is_within(glob_base(g), path))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the walk may enter the directory of a nested project. */
+static bool
+nested_wanted(const struct globset *set, const char *path)
+{
 	for (size_t i = 0; i < set->npos; i++)
-		if (names_node_modules(set->pos[i]) && glob_match(set->pos[i], path))
+		if (glob_is_workspace(set->pos[i]) && glob_may_match_below(set->pos[i], path))
 			return true;
 	return false;
 }
@@ -300,7 +312,7 @@ visit(void *ctx, const struct fs_entry *en)
 	strbuf_adds(&s->path, s->head->path);
 	path_append(&s->path, en->path);
 	path = s->path.buf;
-	if (output_heads_has(s->heads, path) || is_nested(path, s->nested, s->nnested))
+	if (output_heads_has(s->heads, path))
 		return FS_VISIT_SKIP;
 	selected = outputs_select(s->set, s->nested, s->nnested, path);
 	if (selected && record(s, path, en->st, en->parent, en->name))
@@ -309,7 +321,8 @@ visit(void *ctx, const struct fs_entry *en)
 		return FS_VISIT_CONTINUE;
 	/* What lies below a path that is too long cannot be named either. */
 	if (strlen(path) >= PATH_MAX || !globset_may_match_below(s->set, path) ||
-		(!strcmp(en->name, "node_modules") && !node_modules_wanted(s->set, path)))
+		(!strcmp(en->name, "node_modules") && !node_modules_wanted(s->set, path)) ||
+		(is_nested(path, s->nested, s->nnested) && !nested_wanted(s->set, path)))
 		return FS_VISIT_SKIP;
 	if (!selected)
 		watch_dir(s, path, en->st);

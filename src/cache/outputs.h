@@ -3,7 +3,7 @@
  * A task's declared outputs on disk: which exist, what they look like, and removing them
  * (spec/cache.md §5). Links are entries, never followed; the exception is a link to a directory on
  * the way to the outputs, or in the place of the directory that a glob names, which stays in the
- * project: it is kept and followed.
+ * project (for workspaceFiles, in the workspace): it is kept and followed.
  */
 #ifndef CACHE_OUTPUTS_H
 #define CACHE_OUTPUTS_H
@@ -72,14 +72,13 @@ bool output_fill(struct output *out, const struct stat *st);
 /* Where `path` really is: itself, or what it is below a followed link (put into buf). */
 const char *outputs_real(const struct outputs *o, const char *path, struct strbuf *buf);
 
-/* Whether the path can be an output of the set: selected, not in .git, .vx or a nested project, and
- * in a node_modules only if a glob names that. */
+/* Whether the path can be an output of the set: selected, not in .git, .vx, nor in a nested project
+ * unless by an entry of workspaceFiles, and in a node_modules only if a glob names that. */
 bool outputs_select(
 	const struct globset *set, const char *const *nested, size_t nnested, const char *path);
 
-/* What is on disk below rootfd that the set selects, directories included. Never .git and .vx, nor a
- * nested project; node_modules only when a glob names it. A fifo, socket or device, or a link on the
- * way that leaves the project: an error naming it. `nested`: directories of nested projects. */
+/* What is on disk below rootfd that the set selects, directories included, as outputs_select says. A fifo, socket or device, or a link on the
+ * way that leaves the project (for workspaceFiles, the workspace): an error naming it. `nested`: directories of nested projects. */
 int outputs_scan(int rootfd, const struct globset *set, const char *const *nested, size_t nnested,
 	struct outputs *ret, struct err *e);
 

@@ -101,6 +101,22 @@ keep_dir(struct restore *r, struct want *w, const struct stat *st)
 	return 0;
 }
 
+/* A link on the way, or beyond one: outputs are reached by where that really leads (r->roots), and what is
+ * missing there is made when they are moved. */
+static bool
+is_followed(const struct restore *r, const struct want *w)
+{
+	struct stat st;
+
+	if (!w->on_the_way)
+		return false;
+	for (size_t i = 0; i < r->roots.nroots; i++)
+		if (path_is_within(r->roots.roots[i].path, w->out.path))
+			return fs_stat_beneath(r->rootfd, w->out.path, &st) ? errno == ELOOP
+									    : S_ISLNK(st.st_mode);
+	return false;
+}
+
 static int
 find_pieces(struct restore *r)
 {
@@ -109,8 +125,14 @@ find_pieces(struct restore *r)
 		bool is_dir = w->out.type == OUTPUT_DIR;
 		struct piece p = {.first = i, .n = 1};
 		struct stat st;
-		int there = stat_want(r, w, &st);
+		int there;
 
+		if (is_followed(r, w)) {
+			w->exists = true;
+			i++;
+			continue;
+		}
+		there = stat_want(r, w, &st);
 		if (there < 0)
 			return -1;
 		if (there && is_dir && S_ISDIR(st.st_mode)) {

@@ -38,7 +38,7 @@ static const struct field inputs_fields[] = {
 
 static const struct field outputs_fields[] = {
 	{"files", FIELD_HERE, NULL},
-	{"workspaceFiles", FIELD_LATER, NULL},
+	{"workspaceFiles", FIELD_HERE, NULL},
 	{"globs", FIELD_FOREIGN, "write 'files'"},
 	{"logs", FIELD_FOREIGN, "what a task prints is always stored: leave it out"},
 };
@@ -77,6 +77,7 @@ static const struct field deny_fields[] = {
 
 /* What an output may not select: a hit would put back an old project under a new task. */
 static const char *const own_files[][2] = {
+	{"vx.workspace.json", "!vx.workspace.*"},
 	{"package.json", "!package.json"},
 	{"vx.config.json", "!vx.config.*"},
 	{"vx.config.ts", "!vx.config.*"},
@@ -145,7 +146,8 @@ check_literals(
 			const struct json_at here = positive_at(at, value, i);
 
 			if (glob_alternative_is_literal(set->pos[i], k) &&
-				globset_excludes(set, glob_literal_head(set->pos[i], k)))
+				globset_excludes(
+					set, set->pos[i], glob_literal_head(set->pos[i], k)))
 				return json_error(&here, e,
 					"'%s': a '!' entry of this list takes it back: leave out "
 					"one "
@@ -190,13 +192,15 @@ check_not_outputs(const struct json_at *at, const json_t *value, const struct gl
 	return 0;
 }
 
+/* `dir`: the project's, or, for workspaceFiles, the root as well. */
 static int
-check_own_files(const struct json_at *at, const json_t *value, const char *dir,
+check_own_files(const struct json_at *at, const json_t *value, const char *dir, const char *whose,
 	const struct globset *outputs, struct err *e)
 {
 	cleanup_strbuf struct strbuf name = STRBUF_INIT;
 
-	for (size_t f = 0; outputs->npos && f < array_len(own_files); f++) {
+	/* the first stands at the root alone */
+	for (size_t f = *dir ? 1 : 0; outputs->npos && f < array_len(own_files); f++) {
 		const char *path;
 
 		strbuf_reset(&name);
@@ -210,13 +214,38 @@ check_own_files(const struct json_at *at, const json_t *value, const char *dir,
 
 			if (glob_match(outputs->pos[i], path))
 				return json_error(&here, e,
-					"'%s' selects the project's own %s: write a narrower "
+					"'%s' selects the %s's own %s: write a narrower "
 					"pattern, "
 					"or add '%s'",
-					glob_text(outputs->pos[i]), own_files[f][0],
+					glob_text(outputs->pos[i]), whose, own_files[f][0],
 					own_files[f][1]);
 		}
 	}
+	return 0;
+}
+
+/* Behind those of outputs.files, in one set. */
+static int
+add_workspace_outputs(const struct json_at *at, const json_t *value, const char *dir,
+	struct arena *a, struct globset *outputs, struct err *e)
+{
+	struct globset set, all = {0};
+
+	if (parse_globs(at, value, "", GLOB_OUTPUT | GLOB_WORKSPACE, a, &set, e) < 0 ||
+		check_own_files(at, value, dir, "project", &set, e) < 0 ||
+		check_own_files(at, value, "", "workspace", &set, e) < 0)
+		return -1;
+	all.pos = arena_array(a, outputs->npos + set.npos, struct glob *);
+	all.neg = arena_array(a, outputs->nneg + set.nneg, struct glob *);
+	for (size_t i = 0; i < outputs->npos; i++)
+		all.pos[all.npos++] = outputs->pos[i];
+	for (size_t i = 0; i < set.npos; i++)
+		all.pos[all.npos++] = set.pos[i];
+	for (size_t i = 0; i < outputs->nneg; i++)
+		all.neg[all.nneg++] = outputs->neg[i];
+	for (size_t i = 0; i < set.nneg; i++)
+		all.neg[all.nneg++] = set.neg[i];
+	*outputs = all;
 	return 0;
 }
 
@@ -317,8 +346,12 @@ cachedef_parse(const struct json_at *at, const json_t *value, const char *dir,
 	if (parse_globs(&files_at, files, dir, 0, a, &c->files, e) < 0 ||
 		parse_globs(&written_at, written, dir, GLOB_OUTPUT, a, &c->outputs, e) < 0 ||
 		check_literals(&files_at, files, &c->files, e) < 0 ||
-		check_own_files(&written_at, written, dir, &c->outputs, e) < 0 ||
-		check_not_outputs(&files_at, files, &c->files, &c->outputs, e) < 0)
+		check_own_files(&written_at, written, dir, "project", &c->outputs, e) < 0)
+		return -1;
+	v = json_member(outputs, &out_at, "workspaceFiles", &here);
+	if (v && add_workspace_outputs(&here, v, dir, a, &c->outputs, e) < 0)
+		return -1;
+	if (check_not_outputs(&files_at, files, &c->files, &c->outputs, e) < 0)
 		return -1;
 	v = json_member(inputs, &in_at, "workspaceFiles", &here);
 	if (v && (parse_globs(&here, v, "", 0, a, &c->workspace_files, e) < 0 ||

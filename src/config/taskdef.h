@@ -45,7 +45,7 @@ struct cachedef {
 	size_t nruntime, nworkspace_runtime;
 	struct upstream_rule *tasks; /* inputs.tasks; NULL: not written (config/upstream.h) */
 	size_t ntasks;
-	struct globset outputs; /* outputs.files */
+	struct globset outputs; /* outputs.files, then outputs.workspaceFiles */
 };
 
 enum dep_form {
@@ -91,6 +91,15 @@ struct projectdef {
 /* `dir`: the project's directory from the workspace root. */
 int projectdef_parse(const struct json_doc *doc, const char *dir, struct arena *a,
 	struct projectdef *ret, struct err *e);
+
+/* Whether its outputs may lie in other projects: it has workspaceFiles, which stand behind the others. */
+static inline bool
+taskdef_leaves_project(const struct taskdef *t)
+{
+	const struct globset *set = t->cache ? &t->cache->outputs : NULL;
+
+	return set && set->npos && glob_is_workspace(set->pos[set->npos - 1]);
+}
 
 /* The nearest of the names within two edits, or NULL. For "did you mean". */
 const char *nearest_name(const char *word, const char *const *names, size_t n);

@@ -98,10 +98,45 @@ is_never(const struct policy *p, const char *path)
 	return false;
 }
 
+bool
+policy_outputs_cross(const struct policy *p, const char *nested)
+{
+	const struct globset *set = p->derived ? policy_outputs(p) : NULL;
+
+	for (size_t i = 0; set && i < set->npos; i++)
+		for (size_t k = 0; k < glob_nalternatives(set->pos[i]); k++)
+			if (glob_is_workspace(set->pos[i]) &&
+				!glob_alternative_is_literal(set->pos[i], k) &&
+				path_is_within(nested, glob_literal_head(set->pos[i], k)) &&
+				glob_may_match_below(set->pos[i], nested))
+				return true;
+	return false;
+}
+
+/* In a project inside the task's own, without a wall, and granted there by entries of files alone, which do
+ * not reach so far. `below`: nor may anything below it be written. */
+static bool
+is_beyond(const struct policy *p, const char *path, bool below)
+{
+	const struct globset *set = p->derived ? policy_outputs(p) : NULL;
+
+	for (size_t i = 0; set && i < p->node->project->nnested; i++) {
+		if (!path_is_within(path, p->nested[i]))
+			continue;
+		for (size_t k = 0; k < set->npos; k++)
+			if (glob_is_workspace(set->pos[k]) &&
+				(glob_match(set->pos[k], path) ||
+					(below && glob_may_match_below(set->pos[k], path))))
+				return false;
+		return policy_outputs_cross(p, p->nested[i]);
+	}
+	return false;
+}
+
 enum write_verdict
 policy_judge_write(const struct policy *p, const char *path)
 {
-	if (ruleset_may_write(p->compiled, path))
+	if (ruleset_may_write(p->compiled, path) && !is_beyond(p, path, false))
 		return is_never(p, path) ? WRITE_NEVER : WRITE_GRANTED;
 	if (p->derived && !ruleset_is_quiet(p->compiled, path) && is_tool_cache(path))
 		return WRITE_IGNORED;
@@ -111,7 +146,7 @@ policy_judge_write(const struct policy *p, const char *path)
 bool
 policy_may_make_dir(const struct policy *p, const char *path)
 {
-	return !is_never(p, path) &&
+	return !is_never(p, path) && !is_beyond(p, path, true) &&
 	       (ruleset_may_write(p->compiled, path) || ruleset_may_write_below(p->compiled, path));
 }
 

@@ -179,6 +179,16 @@ store_text(const struct policy *p, const char *path)
 	return xasprintf("%sallow.read: [\"%s\"]", with, path);
 }
 
+/* What no outputs may select. */
+static bool
+is_definition(const char *path)
+{
+	const char *base = path_base(path);
+
+	return !strcmp(base, "package.json") || !strncmp(base, "vx.config.", 10) ||
+	       !strncmp(base, "vx.workspace.", 13);
+}
+
 char *
 policy_grant_text(const struct policy *p, bool write, const char *path)
 {
@@ -198,8 +208,11 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 		strbuf_adds(&sb, inputs);
 		return strbuf_take(&sb);
 	}
-	if (p->derived && cache && write && is_own(p, path)) {
-		add_field(&sb, "cache.outputs.files", own, path, "**");
+	if (p->derived && cache && write && !is_definition(path)) {
+		if (is_own(p, path))
+			add_field(&sb, "cache.outputs.files", own, path, "**");
+		else
+			add_field(&sb, "cache.outputs.workspaceFiles", "", path, "**");
 		return strbuf_take(&sb);
 	}
 	if (p->derived)

@@ -439,24 +439,29 @@ is_selected(const struct granted *granted, const char *head)
 }
 
 static void
-hide_outputs_of(struct policy *p, const struct granted *granted, const struct project *project)
+hide_outputs_of(struct policy *p, const struct granted *granted, const struct taskdef *def)
 {
-	for (size_t i = 0; i < project->def.ntasks; i++) {
-		const struct taskdef *def = &project->def.tasks[i];
-		size_t npos = def->cache && def != p->node->def ? def->cache->outputs.npos : 0;
+	size_t npos = def->cache && def != p->node->def ? def->cache->outputs.npos : 0;
 
-		for (size_t k = 0; k < npos; k++) {
-			const struct glob *g = def->cache->outputs.pos[k];
+	for (size_t k = 0; k < npos; k++) {
+		const struct glob *g = def->cache->outputs.pos[k];
 
-			for (size_t n = 0; n < glob_nalternatives(g); n++)
-				if (!is_selected(granted, glob_literal_head(g, n)))
-					add_alternative(
-						p, SPEC_DENY_READ, g, n, glob_literal_head(g, n));
-		}
+		for (size_t n = 0; n < glob_nalternatives(g); n++)
+			if (!is_selected(granted, glob_literal_head(g, n)))
+				add_alternative(p, SPEC_DENY_READ, g, n, glob_literal_head(g, n));
 	}
 }
 
-/* Of the projects in which it has inputs: elsewhere nothing passes but what is granted by its name. */
+static void
+hide_outputs_in(struct policy *p, const struct granted *granted, const struct project *project)
+{
+	for (size_t i = 0; i < project->def.ntasks; i++)
+		if (!taskdef_leaves_project(&project->def.tasks[i]))
+			hide_outputs_of(p, granted, &project->def.tasks[i]);
+}
+
+/* Of the projects in which it has inputs, and what may lie in any: elsewhere nothing passes but what is
+ * granted by its name. */
 static void
 hide_other_outputs(struct policy *p, const struct inputs *inputs)
 {
@@ -469,15 +474,17 @@ hide_other_outputs(struct policy *p, const struct inputs *inputs)
 	find_granted(p, &granted);
 	done = xcalloc(p->w->nprojects + 1, sizeof(*done));
 	done[own->index] = true;
-	hide_outputs_of(p, &granted, own);
+	hide_outputs_in(p, &granted, own);
 	for (size_t i = 0; i < inputs->n; i++) {
 		const struct project *project = workspace_project_at(p->w, inputs->paths[i]);
 
 		if (!project || done[project->index])
 			continue;
 		done[project->index] = true;
-		hide_outputs_of(p, &granted, project);
+		hide_outputs_in(p, &granted, project);
 	}
+	for (size_t i = 0; i < p->w->nfar; i++)
+		hide_outputs_of(p, &granted, p->w->far[i]);
 	htab_release(&granted.literals);
 	strvec_release(&granted.heads);
 }
@@ -549,7 +556,8 @@ add_walls(struct policy *p)
 	cleanup_free char *cache = cache_dir_inside(p->w);
 
 	for (size_t i = 0; i < project->nnested; i++)
-		add_wall(p, project->nested[i]->dir);
+		if (!policy_outputs_cross(p, project->nested[i]->dir))
+			add_wall(p, project->nested[i]->dir);
 	for (size_t i = 0; i < p->stores.n; i++)
 		add_wall(p, p->stores.v[i]);
 	/* Of a package this is vx's own business, and no part of the key has its bytes. */

@@ -65,6 +65,10 @@ const struct globset *policy_outputs(const struct policy *p);
 /* Whether the path is under this task's declared outputs. */
 bool policy_is_output(const struct policy *p, const char *path);
 
+/* Whether a pattern of cache.outputs.workspaceFiles grants names in the directory of a project inside this
+ * one, without starting in it: no wall can stand there, and policy_judge_write tells what is an output. */
+bool policy_outputs_cross(const struct policy *p, const char *nested);
+
 enum write_verdict policy_judge_write(const struct policy *p, const char *path);
 /* Whether a missing directory may be made there: a grant names it or something below it. */
 bool policy_may_make_dir(const struct policy *p, const char *path);

@@ -56,15 +56,16 @@ add_claims(struct claims *c, const struct node *node)
 	}
 }
 
-/* Those tasks of the project that do not run. */
+/* Those tasks of the project that do not run; with `far` only what may lie in other projects. */
 static void
-add_idle(struct claims *c, struct project *p, const bool *runs, size_t index)
+add_idle(struct claims *c, struct project *p, const bool *runs, size_t index, bool far)
 {
 	for (size_t i = 0; i < p->def.ntasks; i++) {
 		struct taskdef *def = &p->def.tasks[i];
 		struct node *n;
 
-		if (runs[i] || !def->cache || !def->cache->outputs.npos)
+		if (runs[i] || !def->cache || !def->cache->outputs.npos ||
+			(far && !taskdef_leaves_project(def)))
 			continue;
 		n = arena_new(&c->arena, struct node);
 		*n = (struct node){.id = arena_printf(&c->arena, "%s#%s",
@@ -83,6 +84,7 @@ collect(struct claims *c, const struct graph *g)
 	cleanup_free size_t *first = xcalloc(g->w->nprojects + 1, sizeof(*first));
 	cleanup_free bool *in_run = xcalloc(g->w->nprojects, sizeof(*in_run));
 	cleanup_free bool *runs = NULL;
+	bool far = false; /* some task writes in other projects */
 
 	arena_init(&c->arena);
 	htab_init(&c->by_head);
@@ -93,12 +95,13 @@ collect(struct claims *c, const struct graph *g)
 		const struct project *p = g->nodes[i]->project;
 
 		in_run[p->index] = true;
+		far |= taskdef_leaves_project(g->nodes[i]->def);
 		runs[first[p->index] + (size_t)(g->nodes[i]->def - p->def.tasks)] = true;
 		add_claims(c, g->nodes[i]);
 	}
 	for (size_t i = 0; i < g->w->nprojects; i++)
-		if (in_run[i])
-			add_idle(c, g->w->projects[i], runs + first[i], g->n + first[i]);
+		add_idle(
+			c, g->w->projects[i], runs + first[i], g->n + first[i], !in_run[i] && !far);
 	if (c->n)
 		qsort(c->v, c->n, sizeof(*c->v), compare_head);
 	for (size_t i = c->n; i-- > 0;) {
@@ -135,49 +138,95 @@ is_subtree(const struct glob *g, size_t alternative)
 
 /* Whether "!" entries may leave nothing of what `other` selects: then no overlap is proven. */
 static bool
-may_be_taken_back(const struct globset *set, const struct glob *other)
+may_be_taken_back(const struct claim *c, const struct glob *other)
 {
+	const struct globset *set = &c->node->def->cache->outputs;
+
 	for (size_t k = 0; k < glob_nalternatives(other); k++) {
 		const char *head = glob_literal_head(other, k);
 		bool subtree = is_subtree(other, k);
 
-		if (globset_excludes(set, head))
+		if (globset_excludes(set, c->glob, head))
 			return true;
 		for (size_t i = 0; i < set->nneg; i++)
-			if (subtree ? glob_matches_all_below(set->neg[i], head)
-				    : !glob_alternative_is_literal(other, k) &&
-						glob_may_match_below(set->neg[i], head))
+			if (glob_is_workspace(set->neg[i]) != glob_is_workspace(c->glob))
+				continue;
+			else if (subtree ? glob_matches_all_below(set->neg[i], head)
+					 : !glob_alternative_is_literal(other, k) &&
+						   glob_may_match_below(set->neg[i], head))
 				return true;
 	}
 	return false;
 }
 
+static const char *
+field_of(const struct claim *c)
+{
+	return glob_is_workspace(c->glob) ? "workspaceFiles" : "files";
+}
+
+/* The pattern as the task of `reader` writes it: from its project, or, in the list of another one and in
+ * workspaceFiles, from the root. */
+static char *
+spelled(const struct claim *c, const struct project *reader, bool from_root)
+{
+	const char *dir = c->node->project->dir, *text = glob_text(c->glob);
+
+	if (glob_is_workspace(c->glob))
+		return xstrdup(!from_root && path_is_within(text, reader->dir)
+				       ? path_below(text, reader->dir)
+				       : text);
+	return from_root ? path_join(dir, text) : xstrdup(text);
+}
+
 static int
 refuse_overlap(const struct claim *a, const struct claim *b, struct err *e)
 {
+	cleanup_free char *exclusion = spelled(b, a->node->project, glob_is_workspace(a->glob));
 	const char *x = glob_text(a->glob), *y = glob_text(b->glob);
 
-	if (!strcmp(x, y))
+	if (a->node->project == b->node->project && !strcmp(x, y) &&
+		!strcmp(field_of(a), field_of(b)))
 		return err_set(e, ERR_CONFIG, 0,
-			"%s: task %s: cache.outputs.files \"%s\" is also an output of %s (%s): a "
+			"%s: task %s: cache.outputs.%s \"%s\" is also an output of %s (%s): a "
 			"path has one owner; let one of them write elsewhere",
-			b->node->def->place, b->node->id, y, a->node->id, a->node->def->place);
+			b->node->def->place, b->node->id, field_of(b), y, a->node->id,
+			a->node->def->place);
 	return err_set(e, ERR_CONFIG, 0,
-		"%s: task %s: cache.outputs.files \"%s\" overlaps the output \"%s\" of %s (%s): a "
-		"path has one owner; add \"!%s\" to the outputs of %s, or let it write elsewhere",
-		b->node->def->place, b->node->id, y, x, a->node->id, a->node->def->place, y,
-		a->node->id);
+		"%s: task %s: cache.outputs.%s \"%s\" overlaps the output \"%s\" of %s (%s): a "
+		"path has one owner; add \"!%s\" to the outputs.%s of %s, or let it write "
+		"elsewhere",
+		b->node->def->place, b->node->id, field_of(b), y, x, a->node->id,
+		a->node->def->place, exclusion, field_of(a), a->node->id);
 }
 
-/* Only tasks of one project can meet: an output glob cannot leave its project, and a nested project
- * is a boundary. */
+static bool
+is_nested(const struct project *p, const char *path)
+{
+	for (size_t i = 0; i < p->nnested; i++)
+		if (path_is_within(path, p->nested[i]->dir))
+			return true;
+	return false;
+}
+
+/* An entry of files cannot leave its project, and a nested project is a boundary for it. */
+static bool
+ends_before(const struct claim *a, const char *path)
+{
+	const struct project *p = a->node->project;
+
+	return !glob_is_workspace(a->glob) && (!path_is_within(path, p->dir) || is_nested(p, path));
+}
+
 static bool
 claims_collide(const struct claim *a, const struct claim *b)
 {
-	return a->node != b->node && a->node->project == b->node->project &&
-	       glob_surely_overlap(a->glob, b->glob) &&
-	       !may_be_taken_back(&a->node->def->cache->outputs, b->glob) &&
-	       !may_be_taken_back(&b->node->def->cache->outputs, a->glob);
+	/* Of two heads one lies in the other: there they meet. */
+	const char *deeper = strlen(a->head) < strlen(b->head) ? b->head : a->head;
+
+	return a->node != b->node && !ends_before(a, deeper) && !ends_before(b, deeper) &&
+	       glob_surely_overlap(a->glob, b->glob) && !may_be_taken_back(a, b->glob) &&
+	       !may_be_taken_back(b, a->glob);
 }
 
 static int
@@ -266,11 +315,14 @@ static bool
 is_witness(const struct reader *r, const struct claim *c, const char *path)
 {
 	const struct cachedef *own = r->node->def->cache;
+	bool nested = is_nested(r->node->project, path);
 
 	return glob_match(r->glob, path) && glob_match(c->glob, path) &&
-	       !globset_excludes(r->set, path) &&
-	       !globset_excludes(&c->node->def->cache->outputs, path) &&
-	       !globset_match(&own->outputs, path);
+	       (!nested || r->whole_workspace) && !ends_before(c, path) &&
+	       !globset_excludes(r->set, r->glob, path) &&
+	       !globset_excludes(&c->node->def->cache->outputs, c->glob, path) &&
+	       !(nested ? globset_match_nested(&own->outputs, path)
+			: globset_match(&own->outputs, path));
 }
 
 /* Tries a path that `names` selects, and such a name below each tree of `trees`; and the heads. */
@@ -307,7 +359,8 @@ can_read(const struct reader *r, const struct claim *c)
 {
 	if (c->node == r->node || is_never_input(c))
 		return false;
-	if (!r->whole_workspace && c->node->project != r->node->project)
+	if (!r->whole_workspace && c->node->project != r->node->project &&
+		!glob_is_workspace(c->glob))
 		return false;
 	return has_witness(r, c, c->glob, r->glob) || has_witness(r, c, r->glob, c->glob);
 }
@@ -315,9 +368,8 @@ can_read(const struct reader *r, const struct claim *c)
 static int
 refuse_read(const struct reader *r, const struct claim *c, struct err *e)
 {
-	const char *text = glob_text(r->glob), *dir = c->node->project->dir;
-	cleanup_free char *exclusion = r->whole_workspace ? path_join(dir, glob_text(c->glob))
-							  : xstrdup(glob_text(c->glob));
+	const char *text = glob_text(r->glob);
+	cleanup_free char *exclusion = spelled(c, r->node->project, r->whole_workspace);
 	bool inside = true;
 
 	for (size_t k = 0; k < glob_nalternatives(r->glob); k++)
@@ -390,12 +442,38 @@ check_upfront(const struct claims *c, const struct graph *g, struct err *e)
 	return 0;
 }
 
+/* What makes a directory a project is nobody's output. (Its own task is told by config/taskdef-lists.c.) */
+static int
+check_projects(const struct graph *g, const struct node *n, struct err *e)
+{
+	for (size_t i = 0; i < g->w->nprojects; i++) {
+		const struct project *p = g->w->projects[i];
+		cleanup_free char *manifest = path_join(p->dir, "package.json");
+		const char *taken = NULL;
+
+		if (p->config && globset_match_nested(&n->def->cache->outputs, p->config))
+			taken = p->config;
+		else if (globset_match_nested(&n->def->cache->outputs, manifest))
+			taken = manifest;
+		if (taken)
+			return err_set(e, ERR_CONFIG, 0,
+				"%s: task %s: cache.outputs.workspaceFiles select %s, which "
+				"belongs "
+				"to project %s: write a narrower pattern, or add \"!%s\"",
+				n->def->place, n->id, taken, p->name, taken);
+	}
+	return 0;
+}
+
 int
 graph_check_outputs(const struct graph *g, struct err *e)
 {
 	struct claims c = {0};
 	int r;
 
+	for (size_t i = 0; i < g->n; i++)
+		if (taskdef_leaves_project(g->nodes[i]->def) && check_projects(g, g->nodes[i], e))
+			return -1;
 	collect(&c, g);
 	r = check_exclusive(&c, e);
 	if (!r)

@@ -175,13 +175,19 @@ reaches_root(const char *grant, const char *root_path)
 }
 
 static bool
+declares(const struct node *n, const char *name)
+{
+	return n->def->cache && globset_match(&n->def->cache->outputs, name);
+}
+
+static bool
 may_write(const struct node *n, const char *name, const char *root_path)
 {
 	const struct sandboxdef *s = n->def->sandbox;
 
 	/* derived grants: its outputs */
 	if (!s)
-		return n->def->cache && globset_match(&n->def->cache->outputs, name);
+		return declares(n, name);
 	for (size_t i = 0; i < s->nallow_write; i++) {
 		const struct grant *g = &s->allow_write[i];
 
@@ -197,10 +203,10 @@ fingerprint_may_move(
 {
 	if (node_is_group(n))
 		return false;
-	if (!sandboxed)
-		return !*n->project->dir;
+	if (!sandboxed && !*n->project->dir)
+		return true;
 	for (size_t i = 0; i < f->files.n; i++)
-		if (may_write(n, f->files.v[i], root_path))
+		if (sandboxed ? may_write(n, f->files.v[i], root_path) : declares(n, f->files.v[i]))
 			return true;
 	return false;
 }

@@ -115,21 +115,22 @@ drop_stamped(struct check *c)
 	names->n = n;
 }
 
-static const char *
+static const struct glob *
 selecting_glob(const struct check *c, const char *name)
 {
 	size_t i = 0;
 
-	while (i + 1 < c->set->npos && !glob_match(c->set->pos[i], name))
+	while (i + 1 < c->set->npos && !(glob_match(c->set->pos[i], name) &&
+					       path_is_within(name, glob_base(c->set->pos[i]))))
 		i++;
-	return glob_text(c->set->pos[i]);
+	return c->set->pos[i];
 }
 
-/* The name as the project's own globs would spell it. */
+/* The name as the glob that selects it would spell it. */
 static void
 add_shown(const struct check *c, const char *name, struct strbuf *out)
 {
-	const char *shown = path_below(name, c->t->node->project->dir);
+	const char *shown = path_below(name, glob_base(selecting_glob(c, name)));
 
 	strbuf_add_sanitised(out, shown, strlen(shown));
 }
@@ -144,7 +145,7 @@ refuse(const struct check *c, size_t at, const char *why, struct err *e)
 		"cache.outputs \"%s\" selects %s, %s: vx would delete it. Exclude it (\"!%s\"), "
 		"commit "
 		"it, or name the outputs more narrowly",
-		selecting_glob(c, c->names.v[at]), name.buf, why, name.buf);
+		glob_text(selecting_glob(c, c->names.v[at])), name.buf, why, name.buf);
 }
 
 static void
@@ -162,12 +163,11 @@ note_held(const struct check *c, const struct precious *p, struct strvec *notes)
 			p->nheld, name.buf);
 }
 
+/* The names in question are in c->names, and all lie at or below `dir`. */
 static int
-judge(const struct check *c, struct strvec *notes, struct err *e)
+judge(const struct check *c, const char *dir, struct strvec *notes, struct err *e)
 {
 	const struct workspace *w = c->s->plan->w;
-	/* Behind a link on the way they may be anywhere. */
-	const char *dir = c->roots.nroots ? "" : c->t->node->project->dir;
 	cleanup_strvec struct strvec paths = STRVEC_INIT;
 	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
 	struct precious p;
@@ -191,6 +191,42 @@ judge(const struct check *c, struct strvec *notes, struct err *e)
 	return 0;
 }
 
+/* The directory of which git may track nothing yet: that of the project the name lies in. */
+static const char *
+home_of(const struct check *c, const char *name)
+{
+	const struct project *p = workspace_project_at(c->s->plan->w, name);
+
+	/* Behind a link on the way they may be anywhere. */
+	return c->roots.nroots || !p ? "" : p->dir;
+}
+
+/* Project by project, as their globs may reach into several; mostly there is one. */
+static int
+judge_all(struct check *c, struct strvec *notes, struct err *e)
+{
+	struct strvec left = c->names;
+	int r = 0;
+
+	strvec_init(&c->names);
+	while (left.n && !r) {
+		const char *dir = home_of(c, left.v[0]);
+		size_t n = 0;
+
+		for (size_t i = 0; i < left.n; i++) {
+			if (!strcmp(home_of(c, left.v[i]), dir))
+				strvec_push_take(&c->names, left.v[i]);
+			else
+				left.v[n++] = left.v[i];
+		}
+		left.n = n;
+		r = judge(c, dir, notes, e);
+		strvec_release(&c->names);
+	}
+	strvec_release(&left);
+	return r;
+}
+
 int
 own_check(struct sched *s, const struct task *t, struct strvec *notes, struct err *e)
 {
@@ -204,7 +240,7 @@ own_check(struct sched *s, const struct task *t, struct strvec *notes, struct er
 	if (!r)
 		drop_stamped(&c);
 	if (!r && c.names.n)
-		r = judge(&c, notes, e);
+		r = judge_all(&c, notes, e);
 	outputs_release(&c.roots);
 	strvec_release(&c.names);
 	free(c.nested);

@@ -59,6 +59,7 @@ static bool
 unsettles(const struct plan *p, const struct task *t)
 {
 	return (!node_is_group(t->node) && !t->node->def->cache) ||
+	       taskdef_leaves_project(t->node->def) ||
 	       fingerprint_may_move(&p->fingerprint, t->node, t->sandboxed, p->w->path);
 }
 

@@ -53,8 +53,8 @@ struct task {
 	bool has_key;
 	struct digest key;
 	/* What comes before it may change what its key is made of, so that is made when its
-	 * dependencies are done: an uncached command, one that may rewrite a fingerprint file, or, where
-	 * it has probes, one whose key is not in its own. */
+	 * dependencies are done: an uncached command, one with outputs in other projects, one that may
+	 * rewrite a fingerprint file, or, where it has probes, one whose key is not in its own. */
 	bool late;
 	bool unsettles;        /* what comes after it is late */
 	bool is_unfolded;      /* the key of something that it needs is in no key on the way */

@@ -43,7 +43,6 @@ static int attr_printf(2, 3) refuse(const struct parser *p, const char *fmt, ...
 }
 
 static const char in_workspace[] = "list it in workspaceFiles, from the workspace root";
-static const char no_output[] = "outputs outside the project are not in this vx yet";
 static const char in_project[] = "paths here start at the project, leave it out";
 
 /* What other runners write in such lists, and what vx has for it. */
@@ -70,8 +69,6 @@ refuse_foreign(const struct parser *p)
 
 		if (strncmp(p->pattern, word, strlen(word)) != 0)
 			continue;
-		if (instead == in_workspace && (p->flags & GLOB_OUTPUT))
-			instead = no_output;
 		return refuse(p, "vx has no '%s%s': %s", word,
 			word[strlen(word) - 1] == '.' ? "…}" : "", instead);
 	}
@@ -241,9 +238,6 @@ refuse_dotdot(const struct parser *p)
 			"file up to a directory that holds all projects, or leave the entry out");
 	if (p->flags & GLOB_GRANT)
 		return refuse(p, "leaves the workspace: write its absolute path");
-	if (p->flags & GLOB_OUTPUT)
-		return refuse(
-			p, "'..' leaves the project: outputs outside it are not in this vx yet");
 	if (*p->base)
 		return refuse(p,
 			"'..' leaves the project: list it in workspaceFiles, from the workspace "
@@ -434,6 +428,7 @@ glob_parse(struct arena *a, const char *base, const char *pattern, unsigned flag
 	g = arena_new(a, struct glob);
 	g->text = arena_strdup(a, pattern);
 	g->base = arena_strdup(a, base);
+	g->is_workspace = flags & GLOB_WORKSPACE;
 	g->n = texts.n;
 	g->alternatives = arena_array(a, g->n, struct alternative);
 	for (size_t i = 0; i < g->n; i++)

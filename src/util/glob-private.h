@@ -38,6 +38,7 @@ struct glob {
 	struct alternative *alternatives;
 	size_t n;
 	bool is_literal;
+	bool is_workspace;
 };
 
 /* The bytes of the character at s[0..n), n > 0: a UTF-8 sequence, or one byte of what is none. */

@@ -224,6 +224,12 @@ glob_base(const struct glob *g)
 	return g->base;
 }
 
+bool
+glob_is_workspace(const struct glob *g)
+{
+	return g->is_workspace;
+}
+
 static bool
 components_equal(const struct alternative *a, const struct alternative *b)
 {
@@ -264,10 +270,10 @@ glob_surely_overlap(const struct glob *a, const struct glob *b)
 }
 
 bool
-globset_excludes(const struct globset *s, const char *path)
+globset_excludes(const struct globset *s, const struct glob *g, const char *path)
 {
 	for (size_t i = 0; i < s->nneg; i++)
-		if (glob_match(s->neg[i], path))
+		if (s->neg[i]->is_workspace == g->is_workspace && glob_match(s->neg[i], path))
 			return true;
 	return false;
 }
@@ -276,19 +282,36 @@ bool
 globset_match(const struct globset *s, const char *path)
 {
 	for (size_t i = 0; i < s->npos; i++)
-		if (glob_match(s->pos[i], path))
-			return !globset_excludes(s, path);
+		if (glob_match(s->pos[i], path) && !globset_excludes(s, s->pos[i], path))
+			return true;
+	return false;
+}
+
+bool
+globset_match_nested(const struct globset *s, const char *path)
+{
+	for (size_t i = 0; i < s->npos; i++)
+		if (s->pos[i]->is_workspace && glob_match(s->pos[i], path) &&
+			!globset_excludes(s, s->pos[i], path))
+			return true;
+	return false;
+}
+
+static bool
+excludes_all_below(const struct globset *s, const struct glob *g, const char *dir)
+{
+	for (size_t i = 0; i < s->nneg; i++)
+		if (s->neg[i]->is_workspace == g->is_workspace &&
+			glob_matches_all_below(s->neg[i], dir))
+			return true;
 	return false;
 }
 
 bool
 globset_may_match_below(const struct globset *s, const char *dir)
 {
-	for (size_t i = 0; i < s->nneg; i++)
-		if (glob_matches_all_below(s->neg[i], dir))
-			return false;
 	for (size_t i = 0; i < s->npos; i++)
-		if (glob_may_match_below(s->pos[i], dir))
+		if (glob_may_match_below(s->pos[i], dir) && !excludes_all_below(s, s->pos[i], dir))
 			return true;
 	return false;
 }

@@ -37,11 +37,13 @@ enum glob_flags {
 	/* ".." segments allowed as long as they stay in the root; "." allowed: names the base
 	 * directory itself. For sandbox grants. */
 	GLOB_GRANT = 1,
-	/* Messages do not send to workspaceFiles, which outputs do not have. */
+	/* Messages do not speak of what a task depends on. */
 	GLOB_OUTPUT = 2,
 	/* For the globs of vx.workspace.json's projects: as GLOB_GRANT, with messages that say where
 	 * that file belongs. */
 	GLOB_MEMBER = 4,
+	/* An entry of workspaceFiles: projects are no boundary for it. */
+	GLOB_WORKSPACE = 8,
 };
 
 /*
@@ -70,8 +72,9 @@ const char *glob_literal_head(const struct glob *g, size_t alternative);
 /* Whether that alternative is a literal: then its head is the whole of it. */
 bool glob_alternative_is_literal(const struct glob *g, size_t alternative);
 
-const char *glob_text(const struct glob *g); /* as written */
-const char *glob_base(const struct glob *g); /* the directory it was parsed for, from the root */
+const char *glob_text(const struct glob *g);  /* as written */
+const char *glob_base(const struct glob *g);  /* the directory it was parsed for, from the root */
+bool glob_is_workspace(const struct glob *g); /* GLOB_WORKSPACE */
 /* Appends one alternative as a pattern of its own, from the root, normal, escaped: it parses with
  * base "" and GLOB_GRANT to the same alternative. What a sandbox rule holds. */
 void glob_add_text(const struct glob *g, size_t alternative, struct strbuf *out);
@@ -82,7 +85,8 @@ bool glob_surely_overlap(const struct glob *a, const struct glob *b);
 
 /*
  * An ordered list with "!" entries. A path is selected when some positive entry matches and no
- * negative one does, wherever it stands.
+ * negative one does, wherever it stands. Outputs are two lists in one set, files and workspaceFiles:
+ * an entry takes back from its own list alone.
  */
 struct globset {
 	struct glob **pos;
@@ -91,8 +95,10 @@ struct globset {
 	size_t nneg;
 };
 bool globset_match(const struct globset *s, const char *path);
-/* Whether the path is taken back by a "!" entry. */
-bool globset_excludes(const struct globset *s, const char *path);
+/* The same of a path in a project inside the list's own, where only workspaceFiles reach. */
+bool globset_match_nested(const struct globset *s, const char *path);
+/* Whether a "!" entry of the list that g is in takes the path back. */
+bool globset_excludes(const struct globset *s, const struct glob *g, const char *path);
 bool globset_may_match_below(const struct globset *s, const char *dir);
 
 #endif

@@ -405,6 +405,29 @@ compare_dir(const void *a, const void *b)
 }
 
 static void
+find_far(struct workspace *w)
+{
+	size_t n = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		n = 0;
+		for (size_t i = 0; i < w->nprojects; i++)
+			for (size_t k = 0; k < w->projects[i]->def.ntasks; k++) {
+				const struct taskdef *t = &w->projects[i]->def.tasks[k];
+
+				if (!taskdef_leaves_project(t))
+					continue;
+				if (pass)
+					w->far[n] = t;
+				n++;
+			}
+		if (!pass)
+			w->far = arena_array(&w->arena, n, const struct taskdef *);
+	}
+	w->nfar = n;
+}
+
+static void
 link_nested(struct workspace *w)
 {
 	cleanup_free struct project **sorted = xcalloc(w->nprojects, sizeof(struct project *));
@@ -475,6 +498,7 @@ load(struct loading *l, struct err *e)
 	if (load_members(l, e) < 0 || index_names(l, e) < 0)
 		return -1;
 	link_nested(w);
+	find_far(w);
 	if (link_edges(l, e) < 0)
 		return -1;
 	w->notes = arena_array(&w->arena, l->nnotes, const char *);

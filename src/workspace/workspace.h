@@ -39,6 +39,9 @@ struct workspace {
 	size_t nprojects;
 	struct htab by_name;
 	struct htab by_dir;
+	/* Those with outputs in other projects than their own (taskdef_leaves_project). */
+	const struct taskdef **far;
+	size_t nfar;
 	const char **notes; /* one line each, to be said once */
 	size_t nnotes;
 };

@@ -156,9 +156,9 @@ test_refused(void)
 	check_refused("p", "{a,../x}", 0, "'..' leaves the project");
 	check_refused("p", "../../x", GLOB_GRANT, "write its absolute path");
 	check_refused("p", "../x", GLOB_OUTPUT,
-		"'..' leaves the project: outputs outside it are not in this vx yet");
+		"'..' leaves the project: list it in workspaceFiles, from the workspace root");
 	check_refused("p", "{workspaceRoot}/x", GLOB_OUTPUT,
-		"vx has no '{workspaceRoot}': outputs outside the project are not in this vx yet");
+		"vx has no '{workspaceRoot}': list it in workspaceFiles, from the workspace root");
 	check_refused("p", "^build", GLOB_OUTPUT, "a name that begins with '^' is written './^");
 	check_refused("", "../x", GLOB_MEMBER, "leaves the workspace's root");
 	check_refused("", "a/../../x", GLOB_MEMBER, "leaves the workspace's root");
@@ -269,11 +269,34 @@ test_sets(void)
 	ok(globset_match(&s, "src/a.c") && globset_match(&s, "a.txt"), "selected");
 	ok(!globset_match(&s, "src/gen/x.c") && !globset_match(&s, "src/a.md"), "taken back");
 	ok(!globset_match(&s, "b.txt"), "not named");
-	ok(globset_excludes(&s, "src/gen") && !globset_excludes(&s, "src"), "which are taken back");
+	ok(globset_excludes(&s, pos[0], "src/gen") && !globset_excludes(&s, pos[0], "src"),
+		"which are taken back");
 	ok(globset_may_match_below(&s, "src/x") && !globset_may_match_below(&s, "src/gen/x"),
 		"where to walk");
 	s.npos = 0;
 	ok(!globset_match(&s, "src/a.c"), "nothing positive selects nothing");
+}
+
+/* files of p and workspaceFiles in one set. */
+static void
+test_two_lists(void)
+{
+	struct glob *pos[] = {
+		parse("p", "out/**", 0), parse("", "{out,p/out}/*.txt", GLOB_WORKSPACE)};
+	struct glob *neg[] = {parse("p", "**/a.txt", 0), parse("", "**/b.txt", GLOB_WORKSPACE)};
+	struct glob *all[] = {parse("p", "**", 0)};
+	const struct globset s = {pos, 2, neg, 2}, none_below = {pos, 2, all, 1};
+
+	ok(glob_is_workspace(pos[1]) && !glob_is_workspace(pos[0]), "which list");
+	ok(globset_match(&s, "p/out/b.txt") && globset_match(&s, "p/out/a.txt"),
+		"what one list takes back the other one may select");
+	ok(!globset_match(&s, "out/b.txt") && globset_match(&s, "out/a.txt"),
+		"an exception is one of its own list");
+	ok(globset_match_nested(&s, "p/out/a.txt") && !globset_match_nested(&s, "p/out/x"),
+		"only workspaceFiles reach into other projects");
+	ok(globset_may_match_below(&none_below, "p/out") &&
+			!globset_may_match_below(&none_below, "p/out/x"),
+		"where to walk, list by list");
 }
 
 /* A text from the root parses back to the same. */
@@ -333,6 +356,7 @@ main(void)
 	test_queries();
 	test_overlap();
 	test_sets();
+	test_two_lists();
 	test_texts();
 	test_pathological();
 	arena_release(&arena);

@@ -79,7 +79,7 @@ test_exclusive(void)
 	refused(OUT2("'out.js'", "'./out.js'"), "out.js",
 		"equal literals, by path not by spelling");
 	refused(OUT2("'dist/**'", "'dist/types/**'"),
-		"add \"!dist/types/**\" to the outputs of a#one", "a tree in a tree");
+		"add \"!dist/types/**\" to the outputs.files of a#one", "a tree in a tree");
 	refused(OUT2("'dist/types/x.d.ts'", "'dist'"), "overlaps", "a literal names a tree");
 	refused(OUT2("'dist/*.js'", "'dist/a.js'"), "overlaps", "a literal under a glob");
 	refused(OUT2("'dist/*.js'", "'dist/**'"), "overlaps", "a glob whose head lies in a tree");
@@ -108,6 +108,74 @@ test_idle(void)
 	passes(TASK("one", "'**'", "") "," TASK("test", "'src/**'", "'dist/**'"),
 		"what one would read is its own matter");
 	idle = NULL;
+}
+
+#define OUT(name, in, out, far)                                                                    \
+	"'" name "': {'exec': {'command': 'true'}, 'cache': {'inputs': {'files': [" in             \
+	"]}, 'outputs': {'files': [" out "], 'workspaceFiles': [" far "]}}}"
+
+/* Outputs that are named from the root have no project: p/a's, which a#far writes, belong to it as its
+ * own do. */
+static void
+test_workspace_files(void)
+{
+	refused(OUT("far", "", "", "'p/a/dist/**'") "," TASK("one", "", "'dist/**'"),
+		"cache.outputs.files \"dist/**\" overlaps the output \"p/a/dist/**\" of a#far",
+		"workspaceFiles against files of one project");
+	refused(OUT("far", "", "", "'p/*/dist/*.js'") "," TASK("one", "", "'dist/a.js'"),
+		"add \"!p/a/dist/a.js\" to the outputs.workspaceFiles of a#far",
+		"spelled from the root");
+	passes(OUT("far", "", "", "'p/*/dist/*.js', '!p/a/dist/a.js'") "," TASK(
+		       "one", "", "'dist/a.js'"),
+		"which heals it");
+	refused(OUT("far", "", "", "'p/a/dist/x'") "," TASK("one", "", "'dist/**'"),
+		"add \"!dist/x\" to the outputs.files of a#one",
+		"or from the project of the other");
+	passes(OUT("far", "", "", "'p/a/dist/x'") "," TASK("one", "", "'dist/**', '!dist/x'"),
+		"which heals it, too");
+	passes(OUT("far", "", "'out/**', '!out/x'", "'p/a/out/x'"),
+		"one task's own lists may overlap");
+	refused(OUT("far", "", "", "'gen/**'") "," OUT("near", "", "", "'gen/x'"), "overlaps",
+		"two in the workspace");
+	passes(OUT("far", "", "", "'dist/**'") "," TASK("one", "", "'dist/**'"),
+		"the same text in two places");
+	refused(OUT("far", "", "", "'p/a/gen/**'") "," TASK("one", "'**'", ""),
+		"add \"!gen/**\" to cache.inputs.files", "an input of the project");
+	refused(OUT("far", "", "", "'gen/**'") "," WIDE("one", "'**/*.ts'", ""),
+		"add \"!gen/**\" to cache.inputs.workspaceFiles", "one of the workspace");
+	passes(OUT("far", "'**'", "", "'p/a/gen/**'"), "its own are no inputs of it");
+	refused(OUT("far", "", "", "'p/a/gen/**'") "," TASK("two", "'gen/x'", ""),
+		"remove the entry", "nothing but outputs of the other");
+
+	ws_write("p/b/vx.config.json", "{'tasks': {" TASK("build", "'**'", "'dist/**'") "}}");
+	refused(OUT("far", "", "", "'p/b/dist/x'"), "overlaps", "the outputs of another project");
+	refused(OUT("far", "", "", "'p/b/gen/x'"), "can match what a#far writes", "and its inputs");
+	refused(OUT("far", "", "", "'p/b/*.json'"),
+		"cache.outputs.workspaceFiles select p/b/vx.config.json, which belongs to project "
+		"b",
+		"the config of another project");
+	refused(OUT("far", "", "", "'p/b/package.*'"), "select p/b/package.json",
+		"or its manifest, be there one or not");
+	ws_write("p/b/vx.config.json", "{'tasks': {" TASK("idle", "'**'", "'dist/**'") "}}");
+	idle = "idle";
+	refused(OUT("far", "", "", "'p/b/dist/x'"), "overlaps",
+		"those of a project that does not run");
+	idle = NULL;
+	ws_write("p/b/vx.config.json", "{'tasks': {" OUT("idle", "", "", "'p/a/gen/x'") "}}");
+	idle = "idle";
+	refused(TASK("one", "'gen/**'", ""), "can match what b#idle writes",
+		"nor does the one that writes into others");
+	idle = NULL;
+
+	/* Nested: files end there, workspaceFiles do not. */
+	ws_write("p/b/vx.config.json", "{}");
+	ws_write("p/a/in/vx.config.json", "{'tasks': {" TASK("x", "", "'dist/**'") "}}");
+	passes(TASK("one", "", "'**/dist/**'"), "a glob of files ends at a nested project");
+	refused(OUT("far", "", "", "'p/a/in/dist/x'"), "overlaps",
+		"one of workspaceFiles does not");
+	passes(OUT("far", "", "", "'p/a/in/gen/**'") "," TASK("one", "'**'", "'**/gen/**'"),
+		"what lies in there is nothing to the project around it");
+	ws_write("p/a/in/vx.config.json", "{}");
 }
 
 static void
@@ -162,6 +230,7 @@ main(void)
 	ws_write("vx.workspace.json", "{'projects': ['p/**']}");
 	test_exclusive();
 	test_idle();
+	test_workspace_files();
 	test_upfront();
 	ws_end();
 	return tap_done();

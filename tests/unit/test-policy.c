@@ -591,7 +591,10 @@ test_grant_text(void)
 	grant_is(p, false, "packages/util/u.ts",
 		"cache.inputs.workspaceFiles: [\"packages/util/u.ts\"]");
 	grant_is(p, true, "packages/app/gen", "cache.outputs.files: [\"gen\"]");
-	grant_is(p, true, "packages/util/gen", "exec.sandbox with allow.write: [\"../util/gen\"]");
+	grant_is(p, true, "packages/util/gen",
+		"cache.outputs.workspaceFiles: [\"packages/util/gen\"]");
+	grant_is(p, true, "packages/util/package.json",
+		"exec.sandbox with allow.write: [\"../util/package.json\"]");
 	grant_is(p, false, "packages/app/.env",
 		"exec.sandbox with allow.read: [\".env\"] (git ignores it, so it cannot be in the "
 		"key)");

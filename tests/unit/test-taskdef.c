@@ -65,6 +65,9 @@ check_refused(const char *text, const char *want)
 #define CACHE(body) TASK("\"exec\":{\"command\":\"true\"},\"cache\":{" body "}")
 #define INPUTS(body) CACHE("\"inputs\":{" body "},\"outputs\":{\"files\":[\"dist/**\"]}")
 #define FILES(list) INPUTS("\"files\":" list)
+#define OUTSIDE(files, workspace)                                                                  \
+	CACHE("\"inputs\":{\"files\":[\"src/**\"]},\"outputs\":{\"files\":" files                  \
+	      ",\"workspaceFiles\":" workspace "}")
 #define OUTPUTS(list) CACHE("\"inputs\":{\"files\":[\"src/**\"]},\"outputs\":{\"files\":" list "}")
 #define SANDBOX(body) EXEC("\"sandbox\":{" body "}")
 #define READ(list) SANDBOX("\"allow\":{\"read\":" list "}")
@@ -153,6 +156,7 @@ test_whole(void)
 	ok(t->cache->nenv == 2 && !strcmp(t->cache->env[0], "A") && !strcmp(t->cache->env[1], "Z"),
 		"env is sorted and unique");
 	ok(globset_match(&t->cache->outputs, "p/dist/x"), "outputs");
+	ok(!taskdef_leaves_project(t), "all in its project");
 	ok(!p.tasks[1].command && !p.tasks[1].cache && p.tasks[1].ndepends_on == 0,
 		"an empty group");
 	ok_str(p.tasks[1].canonical, "{\"dependsOn\":[]}", "its canonical text");
@@ -213,9 +217,6 @@ test_fields(void)
 	check_refused(EXEC("\"timeot\":1"), "did you mean 'timeout'? allowed here: command, env, "
 					    "sandbox, timeout");
 	check_refused(EXEC("\"xx\":1"), "unknown field; allowed here: command");
-	check_refused(
-		CACHE("\"inputs\":{\"files\":[]},\"outputs\":{\"files\":[],\"workspaceFiles\":[]}"),
-		"outputs.workspaceFiles: is not in this vx yet");
 	check_refused(SANDBOX("\"hermetic\":true"), "is not in this vx yet");
 	check_refused(SANDBOX("\"ignore\":{}"), "is not in this vx yet");
 	check_refused(SANDBOX("\"read\":[]"), "write allow.read");
@@ -418,9 +419,8 @@ test_cache(void)
 		"inputs.workspaceFiles[0]: 'a.json'");
 	check_refused(INPUTS("\"files\":[],\"workspaceFiles\":[\"../a\"]"), "leaves the workspace");
 	check_refused(OUTPUTS("[\"../b/out\"]"),
-		"outputs.files[0]: '../b/out': '..' leaves the project: outputs outside it are not "
-		"in this vx yet");
-	check_refused(OUTPUTS("[\"$TURBO_ROOT$/out\"]"), "outputs outside the project are not in");
+		"outputs.files[0]: '../b/out': '..' leaves the project: list it in workspaceFiles");
+	check_refused(OUTPUTS("[\"$TURBO_ROOT$/out\"]"), "list it in workspaceFiles");
 	check_refused(FILES("[\"src/**\",\"dist/*.js\"]"),
 		"inputs.files[1]: 'dist/*.js' selects nothing but the task's own outputs");
 	check_accepted(FILES("[\"**\",\"src\",\"!src/gen/**\"]"));
@@ -430,6 +430,22 @@ test_cache(void)
 	check_refused(OUTPUTS("[\"**\",\"!package.json\"]"), "own vx.config.json");
 	check_refused(OUTPUTS("[\"vx.config.{ts,js}\"]"), "own vx.config.ts");
 	check_accepted(OUTPUTS("[\"**\",\"!package.json\",\"!vx.config.*\"]"));
+	check_accepted(OUTSIDE("[\"dist/**\"]", "[\"gen/p/**\",\"!gen/p/x\",\"q/dist\"]"));
+	check_refused(OUTSIDE("[]", "[\"../x\"]"),
+		"outputs.workspaceFiles[0]: '../x': '..' leaves the workspace");
+	check_refused(OUTSIDE("[]", "[\"!x\"]"), "outputs.workspaceFiles: holds only '!' entries");
+	check_refused(OUTSIDE("[]", "[\"gen\",\"p\"]"),
+		"outputs.workspaceFiles[1]: 'p' selects the project's own package.json");
+	check_refused(OUTSIDE("[]", "[\"**/*.json\",\"!**/package.json\"]"),
+		"outputs.workspaceFiles[0]: '**/*.json' selects the project's own vx.config.json");
+	check_refused(OUTSIDE("[]", "[\"*.json\"]"),
+		"'*.json' selects the workspace's own vx.workspace.json");
+	check_refused(OUTSIDE("[]", "[\"vx.c*.json\"]"),
+		"selects the workspace's own vx.config.json: write a narrower pattern, or add");
+	check_refused(OUTSIDE("[]", "[\"vx.w*.json\"]"), "the workspace's own vx.workspace.json");
+	check_refused(OUTSIDE("[\"**\",\"!package.json\",\"!vx.config.*\",\"!vx.workspace.*\"]",
+			      "[\"p/*.json\"]"),
+		"outputs.workspaceFiles[0]: 'p/*.json' selects the project's own");
 	check_refused(INPUTS("\"files\":[],\"env\":[\"A=1\"]"),
 		"inputs.env[0]: 'A=1': write the name alone");
 	check_refused(INPUTS("\"files\":[],\"env\":[\"A_*\"]"), "wildcards are not allowed");
