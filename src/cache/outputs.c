@@ -191,7 +191,7 @@ bool
 outputs_select(
 	const struct globset *set, const char *const *nested, size_t nnested, const char *path)
 {
-	bool fenced = is_nested(path, nested, nnested), modules = path_find(path, "node_modules");
+	bool modules = path_find(path, "node_modules");
 
 	if (path_find(path, ".git") || path_find(path, ".vx"))
 		return false;
@@ -199,10 +199,11 @@ outputs_select(
 		const struct glob *g = set->pos[i];
 
 		if (!glob_match(g, path) || globset_excludes(set, g, path) ||
-			(fenced && !glob_is_workspace(g)) || (modules && !names_node_modules(g)))
+			(modules && !names_node_modules(g)))
 			continue;
 		/* "**" also names the directory it starts from, which no task makes. */
-		if (!path_is_within(glob_base(g), path))
+		if (!path_is_within(glob_base(g), path) &&
+			(glob_is_workspace(g) || !is_nested(path, nested, nnested)))
 			return true;
 	}
 	return false;

@@ -224,9 +224,9 @@ claims_collide(const struct claim *a, const struct claim *b)
 	/* Of two heads one lies in the other: there they meet. */
 	const char *deeper = strlen(a->head) < strlen(b->head) ? b->head : a->head;
 
-	return a->node != b->node && !ends_before(a, deeper) && !ends_before(b, deeper) &&
-	       glob_surely_overlap(a->glob, b->glob) && !may_be_taken_back(a, b->glob) &&
-	       !may_be_taken_back(b, a->glob);
+	return a->node != b->node && glob_surely_overlap(a->glob, b->glob) &&
+	       !ends_before(a, deeper) && !ends_before(b, deeper) &&
+	       !may_be_taken_back(a, b->glob) && !may_be_taken_back(b, a->glob);
 }
 
 static int
@@ -314,15 +314,17 @@ add_example(struct strbuf *sb, const struct glob *g, size_t alternative)
 static bool
 is_witness(const struct reader *r, const struct claim *c, const char *path)
 {
-	const struct cachedef *own = r->node->def->cache;
-	bool nested = is_nested(r->node->project, path);
+	const struct globset *own = &r->node->def->cache->outputs;
+	bool nested;
 
-	return glob_match(r->glob, path) && glob_match(c->glob, path) &&
-	       (!nested || r->whole_workspace) && !ends_before(c, path) &&
-	       !globset_excludes(r->set, r->glob, path) &&
-	       !globset_excludes(&c->node->def->cache->outputs, c->glob, path) &&
-	       !(nested ? globset_match_nested(&own->outputs, path)
-			: globset_match(&own->outputs, path));
+	if (!glob_match(r->glob, path) || !glob_match(c->glob, path) ||
+		globset_excludes(r->set, r->glob, path) ||
+		globset_excludes(&c->node->def->cache->outputs, c->glob, path) ||
+		ends_before(c, path))
+		return false;
+	nested = is_nested(r->node->project, path);
+	return (!nested || r->whole_workspace) &&
+	       !(nested ? globset_match_nested(own, path) : globset_match(own, path));
 }
 
 /* Tries a path that `names` selects, and such a name below each tree of `trees`; and the heads. */

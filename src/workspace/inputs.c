@@ -123,8 +123,9 @@ is_input(const struct project *p, const struct taskdef *t, const char *path)
 	if (!(globset_match(&t->cache->files, path) && !is_nested(p, path)) &&
 		!globset_match(&t->cache->workspace_files, path))
 		return false;
-	return !(is_nested(p, path) ? globset_match_nested(&t->cache->outputs, path)
-				    : globset_match(&t->cache->outputs, path));
+	if (!globset_match(&t->cache->outputs, path))
+		return true;
+	return is_nested(p, path) && !globset_match_nested(&t->cache->outputs, path);
 }
 
 /* Whether something of [from, to) is the literal itself or lies below it. */
