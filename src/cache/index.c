@@ -422,11 +422,9 @@ index_stamped(struct index *ix, const char *task, const char *const *paths, size
 }
 
 int
-index_is_current(
-	struct index *ix, int rootfd, const char *task, const struct digest *key, struct err *e)
+index_stamped_names(struct index *ix, const char *task, struct strvec *ret, struct err *e)
 {
 	struct db *db = ix->stamps;
-	size_t n;
 	int r;
 
 	if (db_begin_reading(db, e) || db_use(db, STAMP_GET, e))
@@ -434,16 +432,60 @@ index_is_current(
 	db_bind_text(db, 1, task);
 	r = db_step(db, e);
 	if (r > 0) {
-		const void *stamped = db_get_blob(db, 0, &n);
-
-		r = n == DIGEST_SIZE && !memcmp(stamped, key->b, n);
-	}
-	if (r > 0) {
+		size_t n;
 		const void *seen = db_get_blob(db, 1, &n);
 
-		r = stamp_is_true(rootfd, seen, n);
+		stamp_list_names(seen, n, ret);
 	}
 	db_reset(db);
+	return r < 0 ? -1 : 0;
+}
+
+/* 1: the task was stamped with this key; *ret_seen lasts until db_reset. */
+static int
+get_stamp(struct db *db, const char *task, const struct digest *key, const void **ret_seen,
+	size_t *ret_n, struct err *e)
+{
+	const void *stamped;
+	size_t n;
+	int r;
+
+	if (db_begin_reading(db, e) || db_use(db, STAMP_GET, e))
+		return -1;
+	db_bind_text(db, 1, task);
+	r = db_step(db, e);
+	if (r <= 0)
+		return r;
+	stamped = db_get_blob(db, 0, &n);
+	*ret_seen = db_get_blob(db, 1, ret_n);
+	return n == DIGEST_SIZE && !memcmp(stamped, key->b, n);
+}
+
+int
+index_is_current(
+	struct index *ix, int rootfd, const char *task, const struct digest *key, struct err *e)
+{
+	const void *seen;
+	size_t n;
+	int r = get_stamp(ix->stamps, task, key, &seen, &n, e);
+
+	if (r > 0)
+		r = stamp_is_true(rootfd, seen, n);
+	db_reset(ix->stamps);
+	return r;
+}
+
+int
+index_is_among(struct index *ix, const char *task, const struct digest *key,
+	const struct outputs *now, struct strvec *ret_strays, struct err *e)
+{
+	const void *seen;
+	size_t n;
+	int r = get_stamp(ix->stamps, task, key, &seen, &n, e);
+
+	if (r > 0)
+		r = stamp_is_among(seen, n, now, ret_strays);
+	db_reset(ix->stamps);
 	return r;
 }
 

@@ -12,6 +12,7 @@
 
 struct err;
 struct index;
+struct strvec;
 
 /* What an entry knows of its making (design §4). A higher one is never replaced by a lower. */
 enum entry_making {
@@ -79,11 +80,17 @@ int index_unstamp(struct index *ix, const char *task, struct err *e);
  * ret[i] to true, leaves the others alone. */
 int index_stamped(struct index *ix, const char *task, const char *const *paths, size_t n, bool *ret,
 	struct err *e);
+/* Pushes them all. */
+int index_stamped_names(struct index *ix, const char *task, struct strvec *ret, struct err *e);
 /* 1: the workspace holds exactly the outputs of `key`: same key at the last save or restore, every
  * output there with the same size, mode, mtime, inode and ctime, and nothing more (by the mtimes of
  * the output directories). 0: not so, or not known. */
 int index_is_current(
 	struct index *ix, int rootfd, const char *task, const struct digest *key, struct err *e);
+/* The same where others may add to them: `now` is all that is there, and *ret_strays gets what the stamp does
+ * not have. */
+int index_is_among(struct index *ix, const char *task, const struct digest *key,
+	const struct outputs *now, struct strvec *ret_strays, struct err *e);
 
 /* Groups many writes into one transaction (two files: not atomic across them). Without the commit,
  * index_close undoes them. */

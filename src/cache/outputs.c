@@ -16,6 +16,7 @@
 #include "util/path.h"
 #include "util/stop.h"
 #include "util/strbuf.h"
+#include "util/strvec.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -140,6 +141,106 @@ output_fill(struct output *out, const struct stat *st)
 	out->ctime_ns = (int64_t)st->st_ctim.tv_sec * NSEC + st->st_ctim.tv_nsec;
 	out->ino = st->st_ino;
 	return true;
+}
+
+/* Parts. */
+
+static int
+name_cmp(const void *path, const void *name)
+{
+	return strcmp(path, *(const char *const *)name);
+}
+
+bool
+outputs_has_below(const struct strvec *names, const char *dir)
+{
+	cleanup_strbuf struct strbuf start = STRBUF_INIT;
+	size_t lo = 0, hi = names->n;
+
+	strbuf_adds(&start, dir);
+	strbuf_addch(&start, '/');
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (strcmp(names->v[mid], start.buf) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < names->n && !strncmp(names->v[lo], start.buf, start.len);
+}
+
+bool
+outputs_is_mine(const struct outputs_part *part, const char *path)
+{
+	bool named;
+
+	if (!part)
+		return true;
+	named = part->names->n &&
+		bsearch(path, part->names->v, part->names->n, sizeof(char *), name_cmp);
+	return part->others ? !named && !outputs_has_below(part->names, path) : named;
+}
+
+static void
+drop_output(struct output *out)
+{
+	free(out->path);
+	free(out->target);
+}
+
+void
+outputs_share(struct outputs *o)
+{
+	for (size_t i = 0; i < o->n; i++)
+		if (o->v[i].type == OUTPUT_DIR)
+			o->v[i].mtime_ns = OUTPUT_ANY_TIME;
+	for (size_t i = 0; i < o->nwatch; i++)
+		free(o->watch[i].path);
+	o->nwatch = 0;
+}
+
+static bool
+is_unchanged(const struct output *a, const struct output *b)
+{
+	return a->type == b->type && a->mode == b->mode && a->ino == b->ino &&
+	       (a->type == OUTPUT_DIR || (a->size == b->size && a->mtime_ns == b->mtime_ns &&
+						 a->ctime_ns == b->ctime_ns));
+}
+
+void
+outputs_since(struct outputs *now, const struct outputs *before, const char **ret_gone)
+{
+	size_t n = 0;
+
+	*ret_gone = NULL;
+	for (size_t i = 0; i < before->n && !*ret_gone; i++)
+		if (!outputs_find(now, before->v[i].path))
+			*ret_gone = before->v[i].path;
+	for (size_t i = 0; i < now->n; i++) {
+		const struct output *was = outputs_find(before, now->v[i].path);
+
+		if (was && is_unchanged(was, &now->v[i]))
+			drop_output(&now->v[i]);
+		else
+			now->v[n++] = now->v[i];
+	}
+	now->n = n;
+	outputs_share(now);
+}
+
+void
+outputs_only(struct outputs *now, const struct outputs *made)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < now->n; i++)
+		if (outputs_find(made, now->v[i].path))
+			now->v[n++] = now->v[i];
+		else
+			drop_output(&now->v[i]);
+	now->n = n;
+	outputs_share(now);
 }
 
 const char *
@@ -415,6 +516,7 @@ struct removing {
 	int rootfd;
 	const struct output_heads *heads;
 	const struct outputs *have;
+	const struct outputs_part *part;
 	struct access_fixes fixes;
 	struct strbuf parent; /* the path of dir */
 	int dir;
@@ -519,18 +621,19 @@ remove_all(struct removing *r)
 	if (open_dirs(r))
 		return -1;
 	for (size_t i = r->have->n; i > 0; i--)
-		if (remove_one(r, &r->have->v[i - 1]))
+		if (outputs_is_mine(r->part, r->have->v[i - 1].path) &&
+			remove_one(r, &r->have->v[i - 1]))
 			return -1;
 	return 0;
 }
 
 int
 outputs_clean(int rootfd, const struct globset *set, const char *const *nested, size_t nnested,
-	struct err *e)
+	const struct outputs_part *part, struct err *e)
 {
 	cleanup_output_heads struct output_heads heads = {0};
 	cleanup_outputs struct outputs have = {0};
-	struct removing r = {rootfd, &heads, &have, {0}, STRBUF_INIT, -1, e};
+	struct removing r = {rootfd, &heads, &have, part, {0}, STRBUF_INIT, -1, e};
 	int rc;
 
 	if (output_heads_find(rootfd, set, nested, nnested, &heads, e) ||

@@ -44,6 +44,16 @@ struct output_root {
 	char *real;
 };
 #define OUTPUT_ABSENT INT64_MIN
+/* As the mtime of a directory in which others may put something: any. */
+#define OUTPUT_ANY_TIME INT64_MIN
+
+/* Where tasks add to each other's outputs (spec/cache.md §6), what is this one's of all that its globs
+ * select. Names, sorted by bytes. */
+struct outputs_part {
+	const struct strvec *names;
+	bool others; /* the names are others', with the directories that lead to them, and the rest is the task's;
+		      * else they are all that is the task's */
+};
 
 enum {
 	OUTPUTS_MAX = 1 << 20 /* names of one task */
@@ -87,8 +97,24 @@ int outputs_find_roots(int rootfd, const struct globset *set, const char *const 
 	size_t nnested, struct outputs *ret, struct err *e);
 
 /* Removes what outputs_scan finds, then directories left empty; the wildcard's own directory stays.
- * An output that cannot be removed is an error naming it. */
+ * An output that cannot be removed is an error naming it. `part`: NULL, or only what is in it. */
 int outputs_clean(int rootfd, const struct globset *set, const char *const *nested, size_t nnested,
-	struct err *e);
+	const struct outputs_part *part, struct err *e);
+
+/* `part` may be NULL: everything is. */
+bool outputs_is_mine(const struct outputs_part *part, const char *path);
+/* Whether a name of the sorted ones lies strictly below dir. */
+bool outputs_has_below(const struct strvec *names, const char *dir);
+
+/* What a task adds. */
+
+/* Before a stamp: others may add to it, so no directory's time says anything. */
+void outputs_share(struct outputs *o);
+
+/* Leaves in `now` only what was not so before: new, written, or of another kind or mode. *ret_gone: the first
+ * that is not there any more; NULL: none. */
+void outputs_since(struct outputs *now, const struct outputs *before, const char **ret_gone);
+/* Leaves in `now` only what `made` names. */
+void outputs_only(struct outputs *now, const struct outputs *made);
 
 #endif

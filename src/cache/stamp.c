@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/stamp.h"
 #include "cache/outputs.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
 #include "util/strbuf.h"
+#include "util/strvec.h"
 #include <fcntl.h>
 
 enum {
@@ -75,6 +78,17 @@ look(int rootfd, const char *path, bool dir, struct stat *st)
 	return dir && S_ISLNK(st->st_mode) ? fstatat(rootfd, path, st, 0) : 0;
 }
 
+/* But for the mtime. */
+static bool
+is_same(const struct stamp_row *row, const struct output *now)
+{
+	if (now->type != row->type || now->mode != row->mode || now->ino != row->ino)
+		return false;
+	/* A directory's ctime moves with chmod alone, and its mode is compared. */
+	return now->type == OUTPUT_DIR ||
+	       (now->size == row->size && now->ctime_ns == row->ctime_ns);
+}
+
 static bool
 row_is_true(int rootfd, const struct stamp_row *row, const char *path)
 {
@@ -84,14 +98,14 @@ row_is_true(int rootfd, const struct stamp_row *row, const char *path)
 
 	if (row->type == STAMP_WATCH && row->mtime_ns == OUTPUT_ABSENT)
 		return !there;
-	if (!there || !output_fill(&now, &st) || now.mtime_ns != row->mtime_ns)
+	if (!there || !output_fill(&now, &st))
+		return false;
+	if (now.mtime_ns != row->mtime_ns &&
+		!(row->type == OUTPUT_DIR && row->mtime_ns == OUTPUT_ANY_TIME))
 		return false;
 	if (row->type == STAMP_WATCH)
 		return now.type == OUTPUT_DIR;
-	if (now.type != row->type || now.mode != row->mode || now.ino != row->ino)
-		return false;
-	/* A directory's ctime moves with chmod alone, and its mode is compared. */
-	return now.type == OUTPUT_DIR || (now.size == row->size && now.ctime_ns == row->ctime_ns);
+	return is_same(row, &now);
 }
 
 /* What is left of a stamp while it is read. */
@@ -146,6 +160,48 @@ stamp_is_true(int rootfd, const void *bytes, size_t n)
 		if (!row_is_true(rootfd, &row, path))
 			return false;
 	return !more;
+}
+
+bool
+stamp_is_among(const void *bytes, size_t n, const struct outputs *now, struct strvec *ret_strays)
+{
+	cleanup_free bool *known = xcalloc(now->n, sizeof(*known));
+	struct reading r;
+	struct stamp_row row;
+	const char *path;
+	int more;
+
+	if (!begin_reading(&r, bytes, n))
+		return false;
+	while ((more = next_row(&r, &row, &path)) > 0) {
+		const struct output *out;
+
+		if (row.type == STAMP_WATCH)
+			continue; /* what has come to be there is in `now` */
+		out = outputs_find(now, path);
+		if (!out || !is_same(&row, out) ||
+			(out->type != OUTPUT_DIR && out->mtime_ns != row.mtime_ns))
+			return false;
+		known[out - now->v] = true;
+	}
+	for (size_t i = 0; !more && i < now->n; i++)
+		if (!known[i])
+			strvec_push(ret_strays, now->v[i].path);
+	return !more;
+}
+
+void
+stamp_list_names(const void *bytes, size_t n, struct strvec *ret)
+{
+	struct reading r;
+	struct stamp_row row;
+	const char *path;
+
+	if (!begin_reading(&r, bytes, n))
+		return;
+	while (next_row(&r, &row, &path) > 0)
+		if (row.type != STAMP_WATCH)
+			strvec_push(ret, path);
 }
 
 static int

@@ -10,12 +10,21 @@
 
 struct outputs;
 struct strbuf;
+struct strvec;
 
 void stamp_encode(const struct outputs *o, struct strbuf *out);
 
 /* Every output has the size, mode, mtime, inode and ctime it had (directories: mode, mtime, inode),
  * and every directory in which one could have appeared has its mtime. No allocation. */
 bool stamp_is_true(int rootfd, const void *bytes, size_t n);
+
+/* The same of outputs to which others may add: of a directory the mtime does not count, and `now` is all
+ * that is there. Pushes the names there that are no outputs of the stamp, in the order of outputs_sort. */
+bool stamp_is_among(
+	const void *bytes, size_t n, const struct outputs *now, struct strvec *ret_strays);
+
+/* Pushes the names of the outputs. */
+void stamp_list_names(const void *bytes, size_t n, struct strvec *ret);
 
 /* Sets ret[i] where paths[i], sorted by bytes, was an output: by its name alone. */
 void stamp_find_names(

@@ -24,6 +24,7 @@
 #include "util/log.h"
 #include "util/path.h"
 #include "util/strbuf.h"
+#include "util/strvec.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -64,7 +65,8 @@ check_selected(void *ctx, const struct fs_entry *en)
 	struct in_the_way *c = ctx;
 	cleanup_free char *path = path_join(c->dir, en->path);
 
-	if (outputs_select(c->r->set, c->r->nested, c->r->nnested, path))
+	if (outputs_select(c->r->set, c->r->nested, c->r->nnested, path) &&
+		outputs_is_mine(c->r->part, path))
 		return FS_VISIT_CONTINUE;
 	restore_fail(c->r, c->dir, 0,
 		": a directory that holds files that are no outputs is in its place");
@@ -318,15 +320,17 @@ is_as_wanted(const struct restore *r, const struct want *w, const struct output 
 	       (r->copies || w->ino == out->ino);
 }
 
-/* The next of what is there from *k on, less directories that stay though nothing wants them. */
+/* The next of what is there from *k on, less what stays though nothing wants it. */
 static const struct output *
 next_output(const struct restore *r, const struct outputs *o, size_t *k)
 {
 	for (; *k < o->n; ++*k) {
 		const struct output *out = &o->v[*k];
 
-		if (out->type != OUTPUT_DIR || !output_heads_stays(&r->heads, out->path) ||
-			restore_find_want(r, out->path))
+		if (restore_find_want(r, out->path) ||
+			(outputs_is_mine(r->part, out->path) &&
+				(out->type != OUTPUT_DIR ||
+					!output_heads_stays(&r->heads, out->path))))
 			return out;
 	}
 	return NULL;
@@ -357,6 +361,28 @@ look_again(struct restore *r, struct outputs *ret)
 	}
 	out = next_output(r, ret, &k);
 	return out ? restore_fail(r, out->path, 0, ": another process made it meanwhile") : 0;
+}
+
+/* Of what is there: what was restored, and what else is the task's. */
+static void
+keep_mine(const struct restore *r, struct outputs *now)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < now->n; i++) {
+		const struct output *out = &now->v[i];
+		const struct want *w = restore_find_want(r, out->path);
+
+		if (w ? !w->on_the_way : r->part->others && outputs_is_mine(r->part, out->path)) {
+			now->v[n++] = *out;
+		} else {
+			free(out->path);
+			free(out->target);
+		}
+	}
+	now->n = n;
+	if (!r->part->others)
+		outputs_share(now);
 }
 
 static int
@@ -404,14 +430,34 @@ run(struct restore *r, const struct digest *root, struct outputs *ret)
 		outputs_release(&now);
 		return -1;
 	}
+	if (r->part)
+		keep_mine(r, &now);
 	*ret = now;
 	return 1;
 }
 
 int
+tree_names(struct store *s, const struct digest *root, int rootfd, const struct globset *set,
+	const char *const *nested, size_t nnested, struct strvec *ret, struct err *e)
+{
+	const struct want_rules rules = {rootfd, set, nested, nnested};
+	struct want *wants;
+	size_t n;
+	int r = wants_load(s, root, &rules, &wants, &n, e);
+
+	if (r <= 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		if (wants[i].out.type != OUTPUT_DIR)
+			strvec_push(ret, wants[i].out.path);
+	wants_free(wants, n);
+	return 1;
+}
+
+int
 tree_restore(struct store *s, struct stage *stage, const struct digest *root, int rootfd,
-	const struct globset *set, const char *const *nested, size_t nnested, struct outputs *ret,
-	struct err *e)
+	const struct globset *set, const char *const *nested, size_t nnested,
+	const struct outputs_part *part, struct outputs *ret, struct err *e)
 {
 	mode_t mask = umask(0);
 	struct restore r = {
@@ -420,6 +466,7 @@ tree_restore(struct store *s, struct stage *stage, const struct digest *root, in
 		.set = set,
 		.nested = nested,
 		.nnested = nnested,
+		.part = part,
 		.stage = stage,
 		.dir_mode = 0777 & ~mask,
 		.e = e,

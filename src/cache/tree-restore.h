@@ -24,6 +24,7 @@ struct restore {
 	const struct globset *set;
 	const char *const *nested;
 	size_t nnested;
+	const struct outputs_part *part;
 	struct want *wants; /* in the order of outputs_sort */
 	size_t n;
 	struct output_heads heads;

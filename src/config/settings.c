@@ -56,7 +56,9 @@ static const char *const scripts[] = {"vx.workspace.ts", "vx.workspace.mts", "vx
 void
 settings_init(struct settings *s)
 {
-	*s = (struct settings){.timeout_by = "timeout in vx.workspace.json"};
+	*s = (struct settings){.timeout_by = "timeout in vx.workspace.json",
+		.exclusive_outputs = true,
+		.upfront_keys = true};
 }
 
 /* The member globs: in the one grammar, but "." may be among them. */
@@ -217,23 +219,28 @@ parse_retention(const struct json_at *at, const json_t *value, struct settings *
 		       : 0;
 }
 
-/* Both rules are always on so far: saying so is fine, switching one off is not. */
 static int
-parse_rules(const struct json_at *at, const json_t *value, struct err *e)
+parse_rule(const struct json_at *at, const json_t *value, const char *key, bool *ret, struct err *e)
+{
+	const struct json_at rule = {at->doc, at, key, 0};
+	const json_t *v = json_object_get(value, key);
+
+	if (v && !json_is_boolean(v))
+		return json_error(&rule, e, "is %s: write true or false", json_kind(v));
+	if (v)
+		*ret = json_is_true(v);
+	return 0;
+}
+
+static int
+parse_rules(const struct json_at *at, const json_t *value, struct settings *s, struct err *e)
 {
 	if (fields_check(at, value, rules_fields, array_len(rules_fields), NULL, e) < 0)
 		return -1;
-	for (size_t i = 0; i < array_len(rules_fields); i++) {
-		const char *key = rules_fields[i].name;
-		const struct json_at rule = {at->doc, at, key, 0};
-		const json_t *v = json_object_get(value, key);
-
-		if (v && !json_is_boolean(v))
-			return json_error(&rule, e, "is %s: write true or false", json_kind(v));
-		if (json_is_false(v))
-			return json_error(&rule, e, "false is not in this vx yet");
-	}
-	return 0;
+	return parse_rule(at, value, "exclusiveOutputs", &s->exclusive_outputs, e) < 0 ||
+			       parse_rule(at, value, "upfrontKeys", &s->upfront_keys, e) < 0
+		       ? -1
+		       : 0;
 }
 
 static int
@@ -265,7 +272,7 @@ parse_settings(const struct json_doc *doc, int rootfd, struct arena *a, struct s
 		else if (!strcmp(at.key, "affectedBase"))
 			r = parse_affected_base(&at, v, a, &s, e);
 		else if (!strcmp(at.key, "rules"))
-			r = parse_rules(&at, v, e);
+			r = parse_rules(&at, v, &s, e);
 		else if (!json_is_string(v)) /* $schema */
 			r = json_error(&at, e, "is %s: write a string", json_kind(v));
 		if (r < 0)

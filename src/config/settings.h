@@ -19,6 +19,7 @@ struct settings {
 	const char *timeout_by; /* who said so, for messages */
 	const char *cache_dir;  /* as written, NULL: not set */
 	const char *affected_base;
+	bool exclusive_outputs, upfront_keys; /* rules */
 	/* cacheRetention; 0: no limit */
 	uint64_t cache_older_than_ns;
 	uint64_t cache_max_bytes;

@@ -212,7 +212,7 @@ struct removal {
 static bool
 is_stale_output(const struct commit *c, const char *path)
 {
-	return policy_is_output(c->policy, path) &&
+	return policy_hides_output(c->policy, path) &&
 	       policy_judge_write(c->policy, path) == WRITE_GRANTED;
 }
 
@@ -577,6 +577,29 @@ sweep_output(struct judge *j, const struct output *o)
 		moves_add(&c->late, MOVE_RMDIR, o->path);
 }
 
+/* What the task added before is its own; of the rest, what it removed. */
+static void
+sweep_added(struct judge *j)
+{
+	struct commit *c = j->c;
+	const struct policy *p = c->policy;
+	const struct moves *lists[] = {&c->early, &c->late};
+
+	for (size_t l = 0; l < array_len(lists); l++)
+		for (size_t i = 0; i < lists[l]->n && !c->removed; i++)
+			if (policy_is_output(p, lists[l]->v[i].path) &&
+				!policy_hides_output(p, lists[l]->v[i].path))
+				c->removed = xstrdup(lists[l]->v[i].path);
+	/* from the end: a directory goes after what is in it */
+	for (size_t i = p->added->n; i > 0; i--) {
+		struct stat st;
+		struct output o = {.path = p->added->v[i - 1]};
+
+		if (!fs_stat_beneath(c->rootfd, o.path, &st) && output_fill(&o, &st))
+			sweep_output(j, &o);
+	}
+}
+
 static int
 sweep_outputs(struct judge *j, struct err *e)
 {
@@ -585,6 +608,10 @@ sweep_outputs(struct judge *j, struct err *e)
 
 	if (!policy_outputs(p))
 		return 0;
+	if (p->added) {
+		sweep_added(j);
+		return 0;
+	}
 	if (outputs_scan(j->c->rootfd, policy_outputs(p), p->nested, p->node->project->nnested,
 		    &found, e))
 		return -1;

@@ -57,6 +57,7 @@ struct commit {
 	bool judged, prepared;
 	struct moves early; /* what stands in the way of something new */
 	struct moves late;
+	char *removed; /* commit_removed */
 	size_t nignored;
 	struct strvec ignored; /* some of their names */
 };

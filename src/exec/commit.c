@@ -52,6 +52,7 @@ commit_free(struct commit *c)
 	htab_release(&c->by_path);
 	moves_release(&c->early);
 	moves_release(&c->late);
+	free(c->removed);
 	strvec_release(&c->ignored);
 	free(c);
 }
@@ -287,6 +288,20 @@ prepare(struct commit *c, struct err *e)
 	return 0;
 }
 
+/* What one that adds to others' outputs has left as it was is theirs. */
+static bool
+is_made(const struct commit *c, const struct entry *en)
+{
+	return !c->policy->added || en->fate == FATE_MOVE || en->sets_mode ||
+	       policy_hides_output(c->policy, en->path);
+}
+
+const char *
+commit_removed(const struct commit *c)
+{
+	return c->removed;
+}
+
 int
 commit_outputs(struct commit *c, struct outputs *ret, int *ret_fd, struct err *e)
 {
@@ -298,7 +313,7 @@ commit_outputs(struct commit *c, struct outputs *ret, int *ret_fd, struct err *e
 
 		if (en->fate != FATE_MOVE && en->fate != FATE_KEEP && en->fate != FATE_INTO)
 			continue;
-		if (!policy_is_output(c->policy, en->path))
+		if (!policy_is_output(c->policy, en->path) || !is_made(c, en))
 			continue;
 		o = outputs_add(ret);
 		o->path = xstrdup(en->path);

@@ -33,9 +33,12 @@ void commit_add_entry(struct commit *c, const struct status_entry *en);
 int commit_judge(struct commit *c, struct exec_result *r, struct err *e);
 
 /* Files, directories and links among the declared outputs (the output set's positive entries less its
- * "!" ones), at their workspace paths; *ret_fd is the upper directory, borrowed. They are readable
+ * "!" ones), at their workspace paths, or of one that adds to others' outputs only what it wrote; *ret_fd is the upper directory, borrowed. They are readable
  * there, whatever their modes, which are in ret. */
 int commit_outputs(struct commit *c, struct outputs *ret, int *ret_fd, struct err *e);
+
+/* Of outputs to which the task adds, one that it could see and has removed; NULL: none. Borrowed. */
+const char *commit_removed(const struct commit *c);
 
 /* Moves what was granted. A move that cannot be done (its parent is gone or a link by now, no space)
  * does not stop the others: -1 then, with the first failure; the task counts as failed and nothing of

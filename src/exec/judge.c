@@ -73,6 +73,14 @@ policy_is_output(const struct policy *p, const char *path)
 }
 
 bool
+policy_hides_output(const struct policy *p, const char *path)
+{
+	const struct outputs_part part = {p->added, false};
+
+	return p->added ? outputs_is_mine(&part, path) : policy_is_output(p, path);
+}
+
+bool
 policy_names_write(const struct policy *p, const char *name, const char *path)
 {
 	return ruleset_names_write(p->compiled, name, path);

@@ -595,8 +595,11 @@ add_outputs(struct policy *p, struct err *e)
 			if (!inside || strcmp(real, dir) != 0)
 				return refuse_link(p, "output", glob_text(g), real, e);
 		}
-		add_glob(p, SPEC_OUTPUT, g);
+		if (!p->added)
+			add_glob(p, SPEC_OUTPUT, g);
 	}
+	for (size_t i = 0; p->added && i < p->added->n; i++)
+		policy_add_rule(p, SPEC_OUTPUT, false, p->added->v[i]);
 	return 0;
 }
 
@@ -620,11 +623,12 @@ find_home(const struct taskdef *def)
 
 int
 policy_build(const struct workspace *w, const struct node *node, const struct files *files,
-	const struct inputs *inputs, struct policy **ret, struct err *e)
+	const struct inputs *inputs, const struct strvec *added, struct policy **ret, struct err *e)
 {
 	struct policy *p = xcalloc(1, sizeof(*p));
 
 	p->w = w;
+	p->added = added;
 	p->node = node;
 	p->files = files;
 	p->derived = !node->def->sandbox;

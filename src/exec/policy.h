@@ -45,6 +45,9 @@ struct policy {
 	char *home; /* absolute and there; NULL: none */
 	struct strvec
 		stores; /* credential stores in the workspace: where a home is it, or in it, or above */
+	/* Of outputs to which the task adds, those that it added last: hidden from it. NULL: it does not add, and
+	 * all that its outputs select is hidden. */
+	const struct strvec *added;
 	const char *
 		*nested; /* directories of the projects inside this one, as outputs.h wants them */
 	/* What is linked in node_modules and not granted for that, since no part of the key covers it, or
@@ -54,16 +57,20 @@ struct policy {
 	struct ruleset *compiled; /* of `rules` */
 };
 
+/* `added`: see above; borrowed, sorted. */
 int policy_build(const struct workspace *w, const struct node *node, const struct files *files,
-	const struct inputs *inputs, struct policy **ret, struct err *e);
+	const struct inputs *inputs, const struct strvec *added, struct policy **ret,
+	struct err *e);
 void policy_free(struct policy *p);
 /* The last step of policy_build, for tests that fill the rules themselves. */
 int policy_compile(struct policy *p, struct err *e);
 
-/* The declared outputs that were hidden from the task at its start; NULL: none were. */
+/* The declared outputs; NULL: there are none. */
 const struct globset *policy_outputs(const struct policy *p);
 /* Whether the path is under this task's declared outputs. */
 bool policy_is_output(const struct policy *p, const char *path);
+/* Whether it was hidden from the task at its start for that: what it does not leave there, goes. */
+bool policy_hides_output(const struct policy *p, const char *path);
 
 /* Whether a pattern of cache.outputs.workspaceFiles grants names in the directory of a project inside this
  * one, without starting in it: no wall can stand there, and policy_judge_write tells what is an output. */

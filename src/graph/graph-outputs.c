@@ -6,6 +6,9 @@
  *
  * The tasks of this run's projects that do not run count as well: their outputs lie there from an
  * earlier run, and would be taken for somebody's own.
+ *
+ * Two rules of vx.workspace.json can be off. Then a task may have outputs in common with one that it
+ * needs, and inputs that another one writes; what follows from that is noted in the nodes.
  */
 #include "graph/graph.h"
 #include "util/alloc.h"
@@ -18,8 +21,9 @@
 
 /* One alternative of an output glob. */
 struct claim {
-	const struct node *node;
+	struct node *node;
 	const struct glob *glob;
+	bool granted; /* no output, but of allow.write: what a sandboxed task may write */
 	const char *head;
 	size_t next; /* the next claim of the same head, + 1; 0: none */
 };
@@ -29,6 +33,9 @@ struct claims {
 	struct claim *v;    /* sorted by head, by workspace_compare_paths */
 	size_t n, cap;
 	struct htab by_head; /* to the first one's index + 1 */
+	/* Pairs that collide though neither is an error yet: it depends on their edges. */
+	const struct claim *(*pairs)[2];
+	size_t npairs, pairs_cap;
 };
 
 static int
@@ -41,19 +48,28 @@ compare_head(const void *a, const void *b)
 }
 
 static void
-add_claims(struct claims *c, const struct node *node)
+add_glob(struct claims *c, struct node *node, const struct glob *glob, bool granted)
+{
+	for (size_t k = 0; k < glob_nalternatives(glob); k++) {
+		GROW(c->v, c->n + 1, c->cap);
+		c->v[c->n++] = (struct claim){.node = node,
+			.glob = glob,
+			.granted = granted,
+			.head = glob_literal_head(glob, k)};
+	}
+}
+
+static void
+add_claims(struct claims *c, struct node *node)
 {
 	const struct cachedef *cache = node->def->cache;
+	const struct sandboxdef *sandbox = node->def->sandbox;
 
-	for (size_t j = 0; cache && j < cache->outputs.npos; j++) {
-		const struct glob *glob = cache->outputs.pos[j];
-
-		for (size_t k = 0; k < glob_nalternatives(glob); k++) {
-			GROW(c->v, c->n + 1, c->cap);
-			c->v[c->n++] = (struct claim){
-				.node = node, .glob = glob, .head = glob_literal_head(glob, k)};
-		}
-	}
+	for (size_t j = 0; cache && j < cache->outputs.npos; j++)
+		add_glob(c, node, cache->outputs.pos[j], false);
+	for (size_t j = 0; cache && sandbox && j < sandbox->nallow_write; j++)
+		if (sandbox->allow_write[j].glob)
+			add_glob(c, node, sandbox->allow_write[j].glob, true);
 }
 
 /* Those tasks of the project that do not run; with `far` only what may lie in other projects. */
@@ -224,21 +240,32 @@ claims_collide(const struct claim *a, const struct claim *b)
 	/* Of two heads one lies in the other: there they meet. */
 	const char *deeper = strlen(a->head) < strlen(b->head) ? b->head : a->head;
 
-	return a->node != b->node && glob_surely_overlap(a->glob, b->glob) &&
-	       !ends_before(a, deeper) && !ends_before(b, deeper) &&
-	       !may_be_taken_back(a, b->glob) && !may_be_taken_back(b, a->glob);
+	return a->node != b->node && !a->granted && !b->granted &&
+	       glob_surely_overlap(a->glob, b->glob) && !ends_before(a, deeper) &&
+	       !ends_before(b, deeper) && !may_be_taken_back(a, b->glob) &&
+	       !may_be_taken_back(b, a->glob);
 }
 
-static int
-check_exclusive(const struct claims *c, struct err *e)
+/* a's head is b's or above it. */
+static void
+add_pair(struct claims *c, const struct claim *a, const struct claim *b)
+{
+	if (!claims_collide(a, b))
+		return;
+	GROW(c->pairs, c->npairs + 1, c->pairs_cap);
+	c->pairs[c->npairs][0] = a;
+	c->pairs[c->npairs++][1] = b;
+}
+
+static void
+find_pairs(struct claims *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct claim *mine = &c->v[i];
 		size_t len = strlen(mine->head);
 
 		for (size_t j = mine->next; j; j = c->v[j - 1].next)
-			if (claims_collide(mine, &c->v[j - 1]))
-				return refuse_overlap(mine, &c->v[j - 1], e);
+			add_pair(c, mine, &c->v[j - 1]);
 		while (len) {
 			uintptr_t first;
 
@@ -247,11 +274,103 @@ check_exclusive(const struct claims *c, struct err *e)
 			len -= len > 0;
 			first = (uintptr_t)htab_getn(&c->by_head, mine->head, len);
 			for (size_t j = first; j; j = c->v[j - 1].next)
-				if (claims_collide(&c->v[j - 1], mine))
-					return refuse_overlap(&c->v[j - 1], mine, e);
+				add_pair(c, &c->v[j - 1], mine);
 		}
 	}
-	return 0;
+}
+
+static bool
+runs(const struct graph *g, const struct node *n)
+{
+	return n->index < g->n;
+}
+
+/* The tasks of the pairs that do not run, with what they need: whether one needs the other must not hang on
+ * what is asked for today. */
+static int
+link_idle(const struct claims *c, const struct graph *g, struct graph *ret, struct err *e)
+{
+	cleanup_free struct request *requests = xcalloc(2 * c->npairs, sizeof(*requests));
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->npairs; i++)
+		for (int k = 0; k < 2; k++) {
+			const struct node *node = c->pairs[i][k]->node;
+
+			if (!runs(g, node))
+				requests[n++] = (struct request){node->project, node->def};
+		}
+	return graph_build(g->w, requests, n, ret, e);
+}
+
+static bool
+is_needed(const struct graph *g, const struct graph *idle, const struct node *node,
+	const struct node *other)
+{
+	const struct graph *in = runs(g, node) ? g : idle;
+	const struct node *a = graph_node(in, node->id), *b = graph_node(in, other->id);
+
+	return a && b && graph_needs(a, b);
+}
+
+static void
+add_node(struct graph *g, const struct node ***v, size_t *n, const struct node *node)
+{
+	const struct node **grown;
+
+	for (size_t i = 0; i < *n; i++)
+		if (!strcmp((*v)[i]->id, node->id))
+			return;
+	grown = arena_array(&g->arena, *n + 1, const struct node *);
+	for (size_t i = 0; i < *n; i++)
+		grown[i] = (*v)[i];
+	if (!runs(g, node)) {
+		struct node *copy = arena_new(&g->arena, struct node);
+
+		*copy = (struct node){.id = arena_strdup(&g->arena, node->id),
+			.project = node->project,
+			.def = node->def,
+			.index = SIZE_MAX};
+		node = copy;
+	}
+	grown[(*n)++] = node;
+	*v = grown;
+}
+
+static void
+note_addition(struct graph *g, struct node *adds, struct node *owner)
+{
+	if (runs(g, adds))
+		add_node(g, &adds->adds_to, &adds->nadds_to, owner);
+	if (runs(g, owner))
+		add_node(g, &owner->added_by, &owner->nadded_by, adds);
+}
+
+static int
+check_exclusive(struct claims *c, struct graph *g, struct err *e)
+{
+	struct graph idle;
+	int r = 0;
+
+	find_pairs(c);
+	if (!c->npairs)
+		return 0;
+	if (g->w->settings.exclusive_outputs)
+		return refuse_overlap(c->pairs[0][0], c->pairs[0][1], e);
+	if (link_idle(c, g, &idle, e))
+		return -1;
+	for (size_t i = 0; i < c->npairs && !r; i++) {
+		const struct claim *a = c->pairs[i][0], *b = c->pairs[i][1];
+
+		if (is_needed(g, &idle, a->node, b->node))
+			note_addition(g, a->node, b->node);
+		else if (is_needed(g, &idle, b->node, a->node))
+			note_addition(g, b->node, a->node);
+		else
+			r = refuse_overlap(a, b, e);
+	}
+	graph_release(&idle);
+	return r;
 }
 
 /* A literal whose name has an ending is taken for a file, not for a tree. */
@@ -284,7 +403,7 @@ is_never_input(const struct claim *c)
 }
 
 struct reader {
-	const struct node *node;
+	struct node *node;
 	const struct globset *set;
 	const struct glob *glob;
 	const char *field;
@@ -319,8 +438,8 @@ is_witness(const struct reader *r, const struct claim *c, const char *path)
 
 	if (!glob_match(r->glob, path) || !glob_match(c->glob, path) ||
 		globset_excludes(r->set, r->glob, path) ||
-		globset_excludes(&c->node->def->cache->outputs, c->glob, path) ||
-		ends_before(c, path))
+		(!c->granted && (globset_excludes(&c->node->def->cache->outputs, c->glob, path) ||
+					ends_before(c, path))))
 		return false;
 	nested = is_nested(r->node->project, path);
 	return (!nested || r->whole_workspace) &&
@@ -362,7 +481,7 @@ can_read(const struct reader *r, const struct claim *c)
 	if (c->node == r->node || is_never_input(c))
 		return false;
 	if (!r->whole_workspace && c->node->project != r->node->project &&
-		!glob_is_workspace(c->glob))
+		!glob_is_workspace(c->glob) && !c->granted)
 		return false;
 	return has_witness(r, c, c->glob, r->glob) || has_witness(r, c, r->glob, c->glob);
 }
@@ -391,16 +510,29 @@ refuse_read(const struct reader *r, const struct claim *c, struct err *e)
 		c->node->def->place, exclusion, r->field);
 }
 
+/* An output that the task may read. */
+static int
+check_read(const struct graph *g, const struct reader *r, const struct claim *c, struct err *e)
+{
+	if ((c->granted && r->node->reads_ahead) || !can_read(r, c))
+		return 0;
+	if (!c->granted && g->w->settings.upfront_keys)
+		return refuse_read(r, c, e);
+	r->node->reads_ahead |= runs(g, c->node) && graph_needs(r->node, c->node);
+	return 0;
+}
+
 /* The claims above, at and below one head of an input glob. */
 static int
-check_head(const struct claims *c, const struct reader *r, const char *head, struct err *e)
+check_head(const struct claims *c, const struct graph *g, const struct reader *r, const char *head,
+	struct err *e)
 {
 	for (size_t len = strlen(head);;) {
 		uintptr_t first = (uintptr_t)htab_getn(&c->by_head, head, len);
 
 		for (size_t j = first; j; j = c->v[j - 1].next)
-			if (can_read(r, &c->v[j - 1]))
-				return refuse_read(r, &c->v[j - 1], e);
+			if (check_read(g, r, &c->v[j - 1], e))
+				return -1;
 		if (!len)
 			break;
 		while (len && head[len - 1] != '/')
@@ -408,18 +540,18 @@ check_head(const struct claims *c, const struct reader *r, const char *head, str
 		len -= len > 0;
 	}
 	for (size_t i = first_below(c, head); i < c->n && path_is_within(c->v[i].head, head); i++)
-		if (can_read(r, &c->v[i]))
-			return refuse_read(r, &c->v[i], e);
+		if (check_read(g, r, &c->v[i], e))
+			return -1;
 	return 0;
 }
 
 static int
-check_reader(const struct claims *c, struct reader *r, struct err *e)
+check_reader(const struct claims *c, const struct graph *g, struct reader *r, struct err *e)
 {
 	for (size_t i = 0; i < r->set->npos; i++) {
 		r->glob = r->set->pos[i];
 		for (size_t k = 0; k < glob_nalternatives(r->glob); k++)
-			if (check_head(c, r, glob_literal_head(r->glob, k), e) < 0)
+			if (check_head(c, g, r, glob_literal_head(r->glob, k), e) < 0)
 				return -1;
 	}
 	return 0;
@@ -429,7 +561,7 @@ static int
 check_upfront(const struct claims *c, const struct graph *g, struct err *e)
 {
 	for (size_t i = 0; i < g->n; i++) {
-		const struct node *n = g->nodes[i];
+		struct node *n = g->nodes[i];
 		struct reader files = {.node = n, .field = "cache.inputs.files"};
 		struct reader all = {
 			.node = n, .field = "cache.inputs.workspaceFiles", .whole_workspace = true};
@@ -438,7 +570,7 @@ check_upfront(const struct claims *c, const struct graph *g, struct err *e)
 			continue;
 		files.set = &n->def->cache->files;
 		all.set = &n->def->cache->workspace_files;
-		if (check_reader(c, &files, e) < 0 || check_reader(c, &all, e) < 0)
+		if (check_reader(c, g, &files, e) < 0 || check_reader(c, g, &all, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -468,7 +600,7 @@ check_projects(const struct graph *g, const struct node *n, struct err *e)
 }
 
 int
-graph_check_outputs(const struct graph *g, struct err *e)
+graph_check_outputs(struct graph *g, struct err *e)
 {
 	struct claims c = {0};
 	int r;
@@ -477,10 +609,11 @@ graph_check_outputs(const struct graph *g, struct err *e)
 		if (taskdef_leaves_project(g->nodes[i]->def) && check_projects(g, g->nodes[i], e))
 			return -1;
 	collect(&c, g);
-	r = check_exclusive(&c, e);
+	r = check_exclusive(&c, g, e);
 	if (!r)
 		r = check_upfront(&c, g, e);
 	htab_release(&c.by_head);
+	free(c.pairs);
 	arena_release(&c.arena);
 	free(c.v);
 	return r;

@@ -367,6 +367,22 @@ graph_node(const struct graph *g, const char *id)
 	return htab_get(&g->by_id, id);
 }
 
+bool
+graph_needs(const struct node *node, const struct node *other)
+{
+	cleanup_free const struct node **all = NULL;
+	size_t n;
+
+	for (size_t i = 0; i < node->ndeps; i++)
+		if (node->deps[i] == other)
+			return true;
+	all = graph_upstream(node, false, &n);
+	for (size_t i = 0; i < n; i++)
+		if (all[i] == other)
+			return true;
+	return false;
+}
+
 const struct node **
 graph_upstream(const struct node *node, bool folded, size_t *ret_n)
 {

@@ -23,6 +23,14 @@ struct node {
 	size_t nfolded;
 	struct node **dependents; /* sorted by id */
 	size_t ndependents;
+	/* What graph_check_outputs found, by the rules of vx.workspace.json that are off. Only with
+	 * exclusiveOutputs: the tasks it needs that have outputs in common with it, to which it adds; and those
+	 * that add to its own. Of the latter some may not run: they have a def and a project, but no edges. */
+	const struct node **adds_to, **added_by;
+	size_t nadds_to, nadded_by;
+	/* Its inputs can be what a task before it writes: an output (upfrontKeys), or something else that it
+	 * was granted. */
+	bool reads_ahead;
 	bool requested;
 	uint32_t priority; /* number of transitive dependents (order.c) */
 	size_t index;      /* in graph.nodes */
@@ -51,8 +59,10 @@ struct node *graph_node(const struct graph *g, const char *id);
 
 /* Refuses tasks whose outputs provably overlap (spec/config.md §3, graph-level output rules), and
  * cached tasks whose inputs can match another task's outputs; names both
- * tasks and the exclusion to add. */
-int graph_check_outputs(const struct graph *g, struct err *e);
+ * tasks and the exclusion to add. What a rule that is off allows is noted in the nodes. */
+int graph_check_outputs(struct graph *g, struct err *e);
+/* Whether the node needs the other one, transitively. */
+bool graph_needs(const struct node *node, const struct node *other);
 
 /* All that the node needs, transitively, each once, without the node; with `folded` only those whose
  * keys are in its own. The array is the caller's. */

@@ -43,6 +43,8 @@ free_job(struct job *j)
 	captured_release(&j->output);
 	strvec_release(&j->notes);
 	moment_release(&j->moment);
+	own_release(&j->own);
+	outputs_release(&j->before);
 	policy_free(j->policy);
 	free(j->command);
 	free(j);
@@ -180,11 +182,11 @@ on_done(void *ctx, struct exec_result *r)
 			captured_add(&j->output, EXEC_STDERR, line.buf, line.len);
 		}
 	}
+	if (j->remember && left)
+		own_remember(s, j, r);
 	commit_free(r->commit);
 	r->commit = NULL;
 	log_debug("phase", "%s scratch dropped", t->node->id);
-	if (j->remember && left)
-		own_remember(s, t);
 	if (!t->node->def->cache)
 		s->files_stale = true;
 	sched_report_end(s, t, j, &j->output, r);
@@ -263,16 +265,30 @@ note_empty_inputs(struct job *j)
 			glob_text(cache->files.pos[0]), cache->files.npos > 1 ? ", …" : "");
 }
 
+/* Its own goes; of what others have made there, one that adds to it has to know how it was. */
+static int
+prepare_outputs(struct sched *s, struct job *j, struct err *e)
+{
+	const struct node *n = j->task->node;
+	const struct globset *set = &n->def->cache->outputs;
+	cleanup_free const char **nested = sched_nested_dirs(n->project);
+	/* What tasks that add to it have made goes with what they added it to. */
+	const struct outputs_part *part = own_is_additive(j->task) ? own_part(&j->own) : NULL;
+	int root = s->plan->w->rootfd;
+
+	if (outputs_clean(root, set, nested, n->project->nnested, part, e))
+		return -1;
+	return part ? outputs_scan(root, set, nested, n->project->nnested, &j->before, e) : 0;
+}
+
 static int
 start_job(struct sched *s, struct job *j, struct err *e)
 {
 	struct task *t = j->task;
 	const struct node *n = t->node;
 	const struct taskdef *def = n->def;
-	const char **nested;
 	cleanup_strvec struct strvec env = STRVEC_INIT;
 	cleanup_close int cwd = -1;
-	int r;
 
 	if (check_key(s, j, e) || plan_inputs(s->plan, t, e))
 		return -1;
@@ -280,20 +296,15 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	j->executor = executor_for(s, t, e);
 	if (!j->executor)
 		return -1;
-	if (t->sandboxed && policy_build(s->plan->w, n, &s->plan->files, &t->inputs, &j->policy, e))
-		return -1;
 	j->remember = def->cache && (t->sandboxed || sched_will_save(s, t));
-	if (j->remember && own_check(s, t, &j->notes, e))
+	if (j->remember && (own_find(s, t, &j->own, e) || own_check(s, t, false, &j->notes, e)))
+		return -1;
+	if (t->sandboxed && policy_build(s->plan->w, n, &s->plan->files, &t->inputs,
+				    own_is_additive(t) ? &j->own.names : NULL, &j->policy, e))
 		return -1;
 	/* A sandboxed task starts without its outputs anyway; the commit replaces them. */
-	if (!t->sandboxed && j->remember) {
-		nested = sched_nested_dirs(n->project);
-		r = outputs_clean(
-			s->plan->w->rootfd, &def->cache->outputs, nested, n->project->nnested, e);
-		free(nested);
-		if (r)
-			return -1;
-	}
+	if (!t->sandboxed && j->remember && prepare_outputs(s, j, e))
+		return -1;
 	cwd = fs_open_beneath(s->plan->w->rootfd, n->project->dir, O_PATH | O_DIRECTORY, 0);
 	if (cwd < 0)
 		return err_set(

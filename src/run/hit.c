@@ -32,7 +32,7 @@ stored_output(struct sched *s, const struct entry *en, struct captured *ret, str
 }
 
 static int
-put_in_place(struct sched *s, struct task *t, struct err *e)
+put_in_place(struct sched *s, struct task *t, const struct own *own, struct err *e)
 {
 	const struct globset *set = &t->node->def->cache->outputs;
 	int root = s->plan->w->rootfd;
@@ -41,7 +41,7 @@ put_in_place(struct sched *s, struct task *t, struct err *e)
 	struct outputs now = {0};
 	struct err why = ERR_INIT;
 	int r = tree_restore(s->o->store, s->stage, t->entry.has_tree ? &t->entry.tree : NULL, root,
-		set, nested, n, &now, e);
+		set, nested, n, own_part(own), &now, e);
 
 	/* Without the stamp it is restored once more, and that is all. */
 	if (r == 1 && index_stamp(s->o->index, t->node->id, &t->key, &now, &why))
@@ -55,11 +55,13 @@ put_in_place(struct sched *s, struct task *t, struct err *e)
 static int
 restore(struct sched *s, struct task *t, struct strvec *notes, struct err *e)
 {
+	struct own own = {0};
 	int r;
 
-	if (own_check(s, t, notes, e))
+	if (own_check(s, t, true, notes, e))
 		return -1;
-	r = put_in_place(s, t, e);
+	r = own_find(s, t, &own, e) ? -1 : put_in_place(s, t, &own, e);
+	own_release(&own);
 	return r < 0 ? err_wrap(e, "restore") : r;
 }
 
@@ -136,7 +138,7 @@ hit_try(struct sched *s, struct task *t)
 	}
 	if (!t->found)
 		return false;
-	current = index_is_current(s->o->index, s->plan->w->rootfd, t->node->id, &t->key, &e);
+	current = own_is_current(s, t, &e);
 	if (current < 0)
 		sched_index_failed(s, &e); /* then it is restored */
 	if (current > 0) {

@@ -3,7 +3,12 @@
  * Whose the files are that a task's outputs select. What the task's last stamp names vx made itself;
  * what git ignores is nobody's; the rest is looked at before any of it is removed: what git could not
  * give back fails the task (docs/CACHE.md, "What is never removed").
+ *
+ * Where rules.exclusiveOutputs is off, outputs can be of several tasks: an owner, and tasks behind it
+ * that add to what is there. Whose a name is, stamps say.
  */
+#include "cache/store.h"
+#include "cache/tree.h"
 #include "run/sched-private.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -90,7 +95,7 @@ find_names(struct check *c, struct err *e)
 }
 
 static void
-drop_stamped(struct check *c)
+drop_stamped(struct check *c, const struct node *by)
 {
 	struct strvec *names = &c->names;
 	cleanup_free bool *stamped = NULL;
@@ -101,8 +106,8 @@ drop_stamped(struct check *c)
 		return;
 	stamped = xcalloc(names->n, sizeof(*stamped));
 	/* Not known to be vx's: git is asked. */
-	if (index_stamped(c->s->o->stamps, c->t->node->id, (const char *const *)names->v, names->n,
-		    stamped, &why)) {
+	if (index_stamped(c->s->o->stamps, by->id, (const char *const *)names->v, names->n, stamped,
+		    &why)) {
 		sched_index_failed(c->s, &why);
 		return;
 	}
@@ -227,18 +232,58 @@ judge_all(struct check *c, struct strvec *notes, struct err *e)
 	return r;
 }
 
-int
-own_check(struct sched *s, const struct task *t, struct strvec *notes, struct err *e)
+/* What a restore of a task that adds to others' outputs puts its own in the place of. */
+static int
+find_replaced(struct check *c, struct err *e)
 {
-	struct check c = {.s = s, .t = t, .set = &t->node->def->cache->outputs};
+	const struct task *t = c->t;
+	const struct files *files = &c->s->plan->files;
+	struct strvec *names = &c->names;
+	size_t n = 0;
+	int r = 1;
+
+	strvec_release(names);
+	if (t->entry.has_tree)
+		r = tree_names(c->s->o->store, &t->entry.tree, c->s->plan->w->rootfd, c->set,
+			c->nested, t->node->project->nnested, names, e);
+	for (size_t i = 0; i < names->n; i++) {
+		cleanup_strbuf struct strbuf buf = STRBUF_INIT;
+		const char *real = outputs_real(&c->roots, names->v[i], &buf);
+		size_t from, to;
+
+		files_below(files, real, &from, &to);
+		if (from < to && !strcmp(files->paths[from], real))
+			names->v[n++] = names->v[i];
+		else
+			free(names->v[i]);
+	}
+	names->n = n;
+	if (n)
+		sort_names(names);
+	/* A damaged tree is told when it is restored. */
+	return r < 0 ? -1 : 0;
+}
+
+int
+own_check(
+	struct sched *s, const struct task *t, bool restoring, struct strvec *notes, struct err *e)
+{
+	const struct node *node = t->node;
+	struct check c = {.s = s, .t = t, .set = &node->def->cache->outputs};
 	int r;
 
-	if (!c.set->npos)
+	/* One that adds removes, before it runs, only what it added. */
+	if (!c.set->npos || (own_is_additive(t) && !restoring))
 		return 0;
-	c.nested = sched_nested_dirs(t->node->project);
+	c.nested = sched_nested_dirs(node->project);
 	r = find_names(&c, e);
-	if (!r)
-		drop_stamped(&c);
+	if (!r && own_is_additive(t))
+		r = find_replaced(&c, e);
+	drop_stamped(&c, node);
+	for (size_t i = 0; i < node->nadds_to; i++)
+		drop_stamped(&c, node->adds_to[i]);
+	for (size_t i = 0; i < node->nadded_by; i++)
+		drop_stamped(&c, node->added_by[i]);
 	if (!r && c.names.n)
 		r = judge_all(&c, notes, e);
 	outputs_release(&c.roots);
@@ -247,21 +292,133 @@ own_check(struct sched *s, const struct task *t, struct strvec *notes, struct er
 	return r;
 }
 
+/* Shared outputs. */
+
+static int
+add_stamped(
+	struct sched *s, const struct node *const *v, size_t n, struct strvec *ret, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (index_stamped_names(s->o->stamps, v[i]->id, ret, e))
+			return -1;
+	if (ret->n)
+		sort_names(ret);
+	return 0;
+}
+
+/* Leaves in `names` those that are not among the others, nor directories in which one of those is. */
+static void
+subtract(struct strvec *names, const struct strvec *others)
+{
+	const struct outputs_part rest = {others, true};
+	size_t n = 0;
+
+	for (size_t i = 0; i < names->n; i++) {
+		if (outputs_is_mine(&rest, names->v[i]))
+			names->v[n++] = names->v[i];
+		else
+			free(names->v[i]);
+	}
+	names->n = n;
+}
+
+int
+own_find(struct sched *s, const struct task *t, struct own *ret, struct err *e)
+{
+	const struct node *node = t->node;
+	cleanup_strvec struct strvec mine = STRVEC_INIT, others = STRVEC_INIT;
+	bool adds = own_is_additive(t);
+
+	*ret = (struct own){.shared = adds || node->nadded_by, .part = {&ret->names, !adds}};
+	if (!ret->shared || !s->o->stamps)
+		return 0;
+	if (add_stamped(s, (const struct node *const *)&t->node, 1, &mine, e) ||
+		add_stamped(s, adds ? node->adds_to : node->added_by,
+			adds ? node->nadds_to : node->nadded_by, &others, e))
+		return -1;
+	/* A name that both have is the owner's: the other one wrote to it. */
+	if (adds) {
+		subtract(&mine, &others);
+		ret->names = mine;
+		strvec_init(&mine);
+	} else {
+		subtract(&others, &mine);
+		ret->names = others;
+		strvec_init(&others);
+	}
+	return 0;
+}
+
 void
-own_remember(struct sched *s, const struct task *t)
+own_release(struct own *o)
+{
+	strvec_release(&o->names);
+}
+
+/* Whether some task that adds to these outputs could have made the name, or something in it. */
+static bool
+may_be_added(const struct task *t, const struct output *out)
+{
+	for (size_t i = 0; i < t->node->nadded_by; i++) {
+		const struct node *by = t->node->added_by[i];
+		const struct globset *set = &by->def->cache->outputs;
+		cleanup_free const char **nested = sched_nested_dirs(by->project);
+
+		if (outputs_select(set, nested, by->project->nnested, out->path) ||
+			(out->type == OUTPUT_DIR && globset_may_match_below(set, out->path)))
+			return true;
+	}
+	return false;
+}
+
+static int
+is_current_beside(struct sched *s, const struct task *t, struct err *e)
+{
+	const struct project *p = t->node->project;
+	cleanup_free const char **nested = sched_nested_dirs(p);
+	cleanup_strvec struct strvec strays = STRVEC_INIT;
+	struct outputs now = {0};
+	int r = -1;
+
+	if (!outputs_scan(
+		    s->plan->w->rootfd, &t->node->def->cache->outputs, nested, p->nnested, &now, e))
+		r = index_is_among(s->o->index, t->node->id, &t->key, &now, &strays, e);
+	for (size_t i = 0; r > 0 && i < strays.n; i++)
+		r = may_be_added(t, outputs_find(&now, strays.v[i]));
+	outputs_release(&now);
+	return r;
+}
+
+int
+own_is_current(struct sched *s, const struct task *t, struct err *e)
+{
+	int r = index_is_current(s->o->index, s->plan->w->rootfd, t->node->id, &t->key, e);
+
+	return r || !t->node->nadded_by || own_is_additive(t) ? r : is_current_beside(s, t, e);
+}
+
+void
+own_remember(struct sched *s, struct job *j, struct exec_result *r)
 {
 	static const struct digest no_key;
+	const struct task *t = j->task;
 	const struct globset *set = &t->node->def->cache->outputs;
-	const char **nested;
-	struct outputs now = {0};
+	cleanup_free const char **nested = NULL;
+	cleanup_free char *gone = NULL;
+	struct outputs now = {0}, made = {0};
 	struct err e = ERR_INIT;
+	int fd, rc;
 
 	if (!set->npos || !s->o->stamps)
 		return;
 	nested = sched_nested_dirs(t->node->project);
-	if (outputs_scan(s->plan->w->rootfd, set, nested, t->node->project->nnested, &now, &e) ||
-		index_stamp(s->o->stamps, t->node->id, &no_key, &now, &e))
+	rc = outputs_scan(s->plan->w->rootfd, set, nested, t->node->project->nnested, &now, &e);
+	if (!rc && own_is_additive(t)) {
+		rc = settle_made(s, j, r, &made, &fd, &gone, &e);
+		outputs_only(&now, &made);
+	}
+	if (rc || index_stamp(s->o->stamps, t->node->id, &no_key, &now, &e))
 		log_debug("run", "%s: its outputs are not remembered: %s", t->node->id, e.text);
 	outputs_release(&now);
-	free(nested);
+	outputs_release(&made);
 }

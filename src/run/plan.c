@@ -100,6 +100,7 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 			t->late |= up->late || up->unsettles;
 			t->is_unfolded |= up->is_unfolded;
 		}
+		t->late |= n->reads_ahead;
 		t->unsettles = unsettles(p, t);
 		add_probes(p, t, t->is_unfolded);
 	}

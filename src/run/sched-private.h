@@ -16,11 +16,24 @@
 #include "run/sched.h"
 #include "util/err.h"
 #include "util/loop.h"
+#include "util/strvec.h"
 
 struct policy;
 struct project;
 struct scratch_area;
 struct stage;
+
+/* Of what the task's outputs select, what is its own (own.c). Not to be copied. */
+struct own {
+	struct strvec names;
+	struct outputs_part part;
+	bool shared; /* `part` counts; else all of it is */
+};
+static inline const struct outputs_part *
+own_part(const struct own *o)
+{
+	return o->shared ? &o->part : NULL;
+}
 
 /* A command that runs. */
 struct job {
@@ -33,7 +46,10 @@ struct job {
 	struct captured output;
 	struct strvec notes;
 	struct moment moment; /* of its start, when its result may be saved */
-	size_t slot;          /* in sched.jobs */
+	struct own own;       /* as of its start */
+	struct outputs
+		before; /* of one that adds to others' outputs, unsandboxed: what was there */
+	size_t slot;    /* in sched.jobs */
 	/* What its outputs select was vx's to remove, and no stamp says yet what it leaves. */
 	bool remember;
 };
@@ -106,15 +122,31 @@ void hit_serve(struct sched *s, struct task *t, bool current);
  * go through).
  */
 int settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, struct err *e);
+/* The outputs that the task made, and the directory they lie below now. *ret_gone (owned, or NULL): of what
+ * one that adds to others' found there, a name that it removed. */
+int settle_made(struct sched *s, struct job *j, struct exec_result *r, struct outputs *ret,
+	int *ret_fd, char **ret_gone, struct err *e);
 /* One line beside the task's end. */
 void settle_note(struct job *j, const char *fmt, ...) attr_printf(2, 3);
 
 /* own.c */
-/* Before what the task's outputs select is removed: whether that is vx's to do. -1: it fails the
- * task, and nothing has been touched. `notes` may get a line. */
-int own_check(struct sched *s, const struct task *t, struct strvec *notes, struct err *e);
+/* Whether it adds to the outputs of tasks before it: then its own are what it added last. */
+static inline bool
+own_is_additive(const struct task *t)
+{
+	return t->node->nadds_to > 0;
+}
+int own_find(struct sched *s, const struct task *t, struct own *ret, struct err *e);
+void own_release(struct own *o);
+/* Before what the task's outputs select is removed, or (`restoring`) replaced by its entry: whether that is
+ * vx's to do. -1: it fails the task, and nothing has been touched. `notes` may get a line. */
+int own_check(
+	struct sched *s, const struct task *t, bool restoring, struct strvec *notes, struct err *e);
+/* 1: the outputs are those of its key, and what else lies among them may have been added by tasks that do
+ * so. 0, -1. */
+int own_is_current(struct sched *s, const struct task *t, struct err *e);
 /* After a run that no result is stored of: what it left is vx's to replace all the same. */
-void own_remember(struct sched *s, const struct task *t);
+void own_remember(struct sched *s, struct job *j, struct exec_result *r);
 
 /* record.c */
 void record_task(struct sched *s, const struct task *t, const struct exec_result *r);

@@ -442,7 +442,8 @@ classify(struct sched *s, struct err *ret)
 		if (stop_is_asked_by_now())
 			break;
 		/* The end of another task may have brought it this far already. */
-		if (t->has_key && t->state == TASK_WAITING && !t->found && !node_is_group(t->node))
+		if (t->has_key && t->state == TASK_WAITING && !t->found &&
+			!node_is_group(t->node) && !own_is_additive(t))
 			hit_try(s, t);
 	}
 	filehash_trust(p->fh, false);

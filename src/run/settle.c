@@ -76,37 +76,60 @@ note_empty_outputs(struct job *j, const struct outputs *o)
 			set->npos > 1 ? ", …" : "");
 }
 
-/* Puts outputs and what was printed into the store. The row comes later. */
-static int
-store_result(struct sched *s, struct job *j, const struct exec_result *r, struct entry *en,
-	struct err *e)
+int
+settle_made(struct sched *s, struct job *j, struct exec_result *r, struct outputs *ret, int *ret_fd,
+	char **ret_gone, struct err *e)
 {
-	struct task *t = j->task;
-	const char **nested = sched_nested_dirs(t->node->project);
-	cleanup_strbuf struct strbuf bytes = STRBUF_INIT;
-	struct outputs o = {0};
-	int fd = s->plan->w->rootfd, ret = -1;
+	const struct node *n = j->task->node;
+	cleanup_free const char **nested = NULL;
+	const char *gone = NULL;
 
-	if (r->commit ? commit_outputs(r->commit, &o, &fd, e)
-		      : outputs_scan(fd, &t->node->def->cache->outputs, nested,
-				t->node->project->nnested, &o, e))
-		goto out;
-	note_empty_outputs(j, &o);
-	en->has_tree = o.n > 0;
-	if (en->has_tree && tree_save(s->o->store, fd, &t->node->def->cache->outputs, &o, &en->tree,
-				    &en->bytes, e))
-		goto out;
+	*ret_fd = s->plan->w->rootfd;
+	if (r->commit) {
+		if (commit_outputs(r->commit, ret, ret_fd, e))
+			return -1;
+		gone = commit_removed(r->commit);
+	} else {
+		nested = sched_nested_dirs(n->project);
+		if (outputs_scan(
+			    *ret_fd, &n->def->cache->outputs, nested, n->project->nnested, ret, e))
+			return -1;
+		if (own_is_additive(j->task))
+			outputs_since(ret, &j->before, &gone);
+	}
+	*ret_gone = gone ? xstrdup(gone) : NULL;
+	return 0;
+}
+
+/* Puts outputs and what was printed into the store. The row comes later. 1; 0: the task has removed outputs
+ * of others, which no entry can say. */
+static int
+store_result(struct sched *s, struct job *j, struct exec_result *r, struct outputs *made,
+	struct entry *en, struct err *e)
+{
+	const struct globset *set = &j->task->node->def->cache->outputs;
+	cleanup_strbuf struct strbuf bytes = STRBUF_INIT, name = STRBUF_INIT;
+	cleanup_free char *gone = NULL;
+	int fd;
+
+	if (settle_made(s, j, r, made, &fd, &gone, e))
+		return -1;
+	if (gone) {
+		strbuf_add_sanitised(&name, gone, strlen(gone));
+		settle_note(j, "not saved: it removed %s, which was there before it", name.buf);
+		return 0;
+	}
+	note_empty_outputs(j, made);
+	en->has_tree = made->n > 0;
+	if (en->has_tree && tree_save(s->o->store, fd, set, made, &en->tree, &en->bytes, e))
+		return -1;
 	if (!captured_is_empty(&j->output)) {
 		captured_encode(&j->output, &bytes);
 		if (store_put_bytes(s->o->store, bytes.buf, bytes.len, &en->output, e))
-			goto out;
+			return -1;
 		en->has_output = true;
 	}
-	ret = 0;
-out:
-	outputs_release(&o);
-	free(nested);
-	return ret;
+	return 1;
 }
 
 /* A result that was made with better proof stays. Then what lies in the workspace is that result only if
@@ -128,19 +151,22 @@ put_row(struct sched *s, const struct entry *en, bool *ret_is_here, struct err *
 }
 
 static int
-write_row(struct sched *s, struct job *j, struct entry *en, struct err *e)
+write_row(
+	struct sched *s, struct job *j, const struct outputs *made, struct entry *en, struct err *e)
 {
 	struct task *t = j->task;
 	const char **nested = sched_nested_dirs(t->node->project);
 	struct outputs now = {0};
 	bool is_here = true;
-	int r = -1;
+	int r = outputs_scan(s->plan->w->rootfd, &t->node->def->cache->outputs, nested,
+		t->node->project->nnested, &now, e);
 
-	if (!outputs_scan(s->plan->w->rootfd, &t->node->def->cache->outputs, nested,
-		    t->node->project->nnested, &now, e) &&
-		!put_row(s, en, &is_here, e) &&
-		(!is_here || !index_stamp(s->o->index, t->node->id, &t->key, &now, e)))
-		r = 0;
+	if (!r && own_is_additive(t))
+		outputs_only(&now, made);
+	if (!r)
+		r = put_row(s, en, &is_here, e);
+	if (!r && is_here)
+		r = index_stamp(s->o->index, t->node->id, &t->key, &now, e);
 	j->remember = j->remember && (r || !is_here);
 	outputs_release(&now);
 	free(nested);
@@ -157,13 +183,16 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 		.cpu_us = r->cpu_us,
 		.peak_rss_kb = r->peak_rss_kb,
 		.created_ns = (int64_t)clock_wall_ns()};
+	struct outputs made = {0};
 	struct err why = ERR_INIT;
 	char *moved = NULL;
-	int ret = 0, truth;
+	int ret = 0, truth, stored;
 
-	if (save && (store_result(s, j, r, &en, &why) || judge_making(j, r, &en.making, &why))) {
-		settle_note(j, "not saved: %s", why.text);
-		save = false;
+	if (save) {
+		stored = store_result(s, j, r, &made, &en, &why);
+		if (stored < 0 || (stored && judge_making(j, r, &en.making, &why)))
+			settle_note(j, "not saved: %s", why.text);
+		save = stored > 0 && !err_is_set(&why);
 	}
 	if (stop_is_asked()) {
 		ret = err_set(e, ERR_IO, ECANCELED, "storing what the task made");
@@ -185,7 +214,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 	err_clear(&why);
 	truth = plan_still_true(s->plan, t, &j->moment, t->started_ns, &moved, &why);
 	if (truth == 1) {
-		if (write_row(s, j, &en, &why))
+		if (write_row(s, j, &made, &en, &why))
 			settle_note(j, "not saved: %s", why.text);
 		log_debug("phase", "%s row written", t->node->id);
 	} else {
@@ -197,6 +226,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 	}
 out:
 	free(moved);
+	outputs_release(&made);
 	entry_release(&en);
 	return ret;
 }

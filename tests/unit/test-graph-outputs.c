@@ -10,6 +10,9 @@
 /* A task that does not run. */
 static const char *idle;
 
+/* Called with the graph that passed. */
+static void (*look)(const struct graph *g);
+
 static int
 check(const char *tasks, struct err *e)
 {
@@ -37,6 +40,8 @@ check(const char *tasks, struct err *e)
 		bug("%s", e->text);
 	free(requests);
 	r = graph_check_outputs(&g, e);
+	if (!r && look)
+		look(&g);
 	graph_release(&g);
 	workspace_release(&w);
 	root_release(&root);
@@ -178,6 +183,126 @@ test_workspace_files(void)
 	ws_write("p/a/in/vx.config.json", "{}");
 }
 
+#define NEEDS(name, deps, in, out)                                                                 \
+	"'" name "': {'dependsOn': [" deps "], 'exec': {'command': 'true'}, 'cache': {'inputs': "  \
+	"{'files': [" in "], 'tasks': []}, 'outputs': {'files': [" out "]}}}"
+#define GROUP(name, deps) "'" name "': {'dependsOn': [" deps "]}"
+
+static void
+post_adds(const struct graph *g)
+{
+	const struct node *post = graph_node(g, "a#post"), *build = graph_node(g, "a#build");
+
+	ok(post->nadds_to == 1 && post->adds_to[0] == build && !post->nadded_by,
+		"who adds to whom");
+	ok(build->nadded_by == 1 && build->added_by[0] == post && !build->nadds_to, "and back");
+}
+
+static void
+idle_post_adds(const struct graph *g)
+{
+	const struct node *build = graph_node(g, "a#build");
+
+	ok(!graph_node(g, "a#post") && build->nadded_by == 1 &&
+			!strcmp(build->added_by[0]->id, "a#post"),
+		"the owner knows of a task that does not run");
+}
+
+static void
+chain_adds(const struct graph *g)
+{
+	const struct node *last = graph_node(g, "a#last"), *post = graph_node(g, "a#post");
+
+	ok(last->nadds_to == 2 && post->nadds_to == 1 && post->nadded_by == 1,
+		"each to all before it");
+}
+
+static void
+nobody_adds(const struct graph *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		ok(!g->nodes[i]->nadds_to && !g->nodes[i]->nadded_by, "nothing to add");
+}
+
+static void
+test_additive(void)
+{
+	ws_write("vx.workspace.json",
+		"{'projects': ['p/**'], 'rules': {'exclusiveOutputs': false}}");
+	refused(OUT2("'dist/**'", "'dist/x'"), "overlaps",
+		"without an edge they are exclusive still");
+	look = post_adds;
+	passes(NEEDS("build", "", "", "'dist/**', 'x'") "," NEEDS(
+		       "post", "'build'", "", "'dist/**', 'x'"),
+		"with an edge one adds");
+	passes(NEEDS("build", "", "", "'dist/a/b/*.js'") "," NEEDS(
+		       "post", "'via'", "", "'dist/**'") "," GROUP("via", "'build'"),
+		"be it by way of a group, and the wider one");
+	idle = "post";
+	look = idle_post_adds;
+	passes(NEEDS("build", "", "", "'dist/**'") "," NEEDS(
+		       "post", "'via'", "", "'dist/x'") "," GROUP("via", "'build'"),
+		"what adds need not run");
+	look = NULL;
+	refused(NEEDS("build", "", "", "'dist/**'") "," NEEDS("post", "", "", "'dist/x'"),
+		"overlaps", "but it needs its edge");
+	idle = NULL;
+	look = chain_adds;
+	passes(NEEDS("build", "", "", "'dist/**'") "," NEEDS("post", "'build'", "",
+		       "'dist/x'") "," NEEDS("last", "'post'", "", "'dist/**'"),
+		"a chain");
+	look = nobody_adds;
+	passes(NEEDS("build", "", "", "'dist/**', '!dist/x'") "," NEEDS(
+		       "post", "'build'", "", "'dist/x'"),
+		"what is taken back is not in common");
+	look = NULL;
+	ws_write("vx.workspace.json", "{'projects': ['p/**']}");
+}
+
+static bool waits; /* a#test */
+
+static void
+is_late(const struct graph *g)
+{
+	ok(graph_node(g, "a#test")->reads_ahead == waits, "%s",
+		waits ? "it waits" : "it need not wait");
+}
+
+#define GRANTED(name, write, out)                                                                  \
+	"'" name "': {'exec': {'command': 'true', 'sandbox': {'allow': {'write': [" write          \
+	"]}}}, 'cache': {'inputs': {'files': []}, 'outputs': {'files': [" out "]}}}"
+
+/* Whose keys have to wait. */
+static void
+test_late(void)
+{
+	look = is_late;
+	waits = true;
+	passes(GRANTED("fmt", "'src/**'", "") "," NEEDS("test", "'fmt'", "'src/a.c'", ""),
+		"a task before it may write an input that is no output");
+	passes(GRANTED("fmt", "'..'", "") "," NEEDS("test", "'fmt'", "'src/a.c'", ""),
+		"or anything");
+	waits = false;
+	passes(GRANTED("fmt", "'dist'", "'dist/**'") "," NEEDS("test", "'fmt'", "'src/**'", ""),
+		"an output that is none");
+	passes(GRANTED("fmt", "'src/**'", "") "," NEEDS("test", "", "'src/a.c'", ""),
+		"one that it does not need");
+	ws_write("vx.workspace.json", "{'projects': ['p/**'], 'rules': {'upfrontKeys': false}}");
+	waits = true;
+	passes(NEEDS("gen", "", "", "'gen/**'") "," NEEDS("test", "'gen'", "'**'", ""),
+		"with upfrontKeys off, an output as well");
+	passes(NEEDS("gen", "", "", "'gen/**'") "," GROUP("via", "'gen'") "," NEEDS(
+		       "test", "'via'", "'gen/x'", ""),
+		"of any task before it");
+	waits = false;
+	passes(NEEDS("gen", "", "", "'gen/**'") "," NEEDS("test", "'gen'", "'**', '!gen/**'", ""),
+		"if it is not taken back");
+	passes(NEEDS("gen", "", "", "'gen/**'") "," NEEDS("test", "", "'**'", ""),
+		"there is nothing to wait for without an edge");
+	look = NULL;
+	ws_write("vx.workspace.json", "{'projects': ['p/**']}");
+}
+
 static void
 test_upfront(void)
 {
@@ -231,6 +356,8 @@ main(void)
 	test_exclusive();
 	test_idle();
 	test_workspace_files();
+	test_additive();
+	test_late();
 	test_upfront();
 	ws_end();
 	return tap_done();

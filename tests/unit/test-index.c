@@ -4,6 +4,7 @@
 #include "tests/unit/globs.h"
 #include "tests/unit/ws.h"
 #include "util/fd.h"
+#include "util/strvec.h"
 #include <sys/stat.h>
 
 static struct index *ix;
@@ -362,6 +363,64 @@ test_stamped_names(void)
 	set = GLOBS(&arena, "p", "dist/**");
 }
 
+/* What others may add to. */
+static void
+test_among(void)
+{
+	struct globset all = GLOBS(&arena, "p", "shared/**");
+	struct outputs now = {0}, before = {0};
+	struct strvec strays = STRVEC_INIT, names = STRVEC_INIT;
+	struct err e = ERR_INIT;
+	struct digest d = key(7), other = key(8);
+	const char *gone;
+
+	ws_begin();
+	open_index(NULL);
+	ws_write("p/shared/d/a", "a");
+	ws_write("p/shared/b", "b");
+	if (outputs_scan(ws_fd, &all, NULL, 0, &before, &e) ||
+		index_stamp(ix, "p#own", &d, &before, &e))
+		bug("%s", e.text);
+	ws_write("p/shared/d/new", "n");
+	ok(index_is_current(ix, ws_fd, "p#own", &d, &e) == 0, "a name more is not current");
+	if (outputs_scan(ws_fd, &all, NULL, 0, &now, &e))
+		bug("%s", e.text);
+	ok(index_is_among(ix, "p#own", &d, &now, &strays, &e) == 1 && strays.n == 1 &&
+			!strcmp(strays.v[0], "p/shared/d/new"),
+		"but all of it is there, and the rest is told");
+	ok(index_is_among(ix, "p#own", &other, &now, &strays, &e) == 0, "not of another key");
+	ok(index_is_among(ix, "p#none", &d, &now, &strays, &e) == 0, "nor of another task");
+	ok(!index_stamped_names(ix, "p#own", &names, &e) && names.n == before.n, "the names");
+
+	outputs_since(&now, &before, &gone);
+	ok(now.n == 1 && !strcmp(now.v[0].path, "p/shared/d/new") && !gone,
+		"what was added: a directory in which something appears is as it was");
+	ok(!index_stamp(ix, "p#adds", &d, &now, &e) &&
+			index_is_current(ix, ws_fd, "p#adds", &d, &e) == 1,
+		"that alone is a stamp");
+	ws_write("p/shared/d/more", "m");
+	ok(index_is_current(ix, ws_fd, "p#adds", &d, &e) == 1, "whatever else appears");
+	outputs_release(&now);
+
+	ws_write("p/shared/b", "bb");
+	if (outputs_scan(ws_fd, &all, NULL, 0, &now, &e))
+		bug("%s", e.text);
+	ok(index_is_among(ix, "p#own", &d, &now, &strays, &e) == 0, "a changed one");
+	outputs_release(&now);
+	unlinkat(ws_fd, "p/shared/b", 0);
+	if (outputs_scan(ws_fd, &all, NULL, 0, &now, &e))
+		bug("%s", e.text);
+	ok(index_is_among(ix, "p#own", &d, &now, &strays, &e) == 0, "or a missing one is told");
+	outputs_since(&now, &before, &gone);
+	ok(gone && !strcmp(gone, "p/shared/b") && now.n == 2, "as what somebody removed is");
+	outputs_release(&now);
+	outputs_release(&before);
+	strvec_release(&strays);
+	strvec_release(&names);
+	close_index();
+	ws_end();
+}
+
 int
 main(void)
 {
@@ -372,6 +431,7 @@ main(void)
 	test_versions();
 	test_stamps();
 	test_stamped_names();
+	test_among();
 	arena_release(&arena);
 	return tap_done();
 }

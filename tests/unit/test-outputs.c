@@ -49,7 +49,7 @@ check_clean(const struct globset *set, const char *name)
 {
 	struct err e = ERR_INIT;
 
-	ok(!outputs_clean(ws_fd, set, no_nested, 0, &e), "%s", name);
+	ok(!outputs_clean(ws_fd, set, no_nested, 0, NULL, &e), "%s", name);
 	if (err_is_set(&e))
 		diag("%s", e.text);
 }

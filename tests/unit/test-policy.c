@@ -190,7 +190,7 @@ build(const struct inputs *inputs, struct err *e)
 	static const struct inputs none;
 	struct policy *p = NULL;
 
-	if (policy_build(&w, &app_node, &files, inputs ? inputs : &none, &p, e))
+	if (policy_build(&w, &app_node, &files, inputs ? inputs : &none, NULL, &p, e))
 		return NULL;
 	return p;
 }

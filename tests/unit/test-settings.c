@@ -91,10 +91,8 @@ test_fields(void)
 	check_refused(
 		"{\"rules\": {\"upfrontKeys\": 1}}", "rules.upfrontKeys: is a number: write true");
 	check_refused("{\"rules\": {\"upfrontKey\": true}}", "did you mean 'upfrontKeys'");
-	check_refused("{\"rules\": {\"exclusiveOutputs\": false}}",
-		"rules.exclusiveOutputs: false is not in this vx yet");
-	check_refused("{\"rules\": {\"upfrontKeys\": false}}",
-		"rules.upfrontKeys: false is not in this vx yet");
+	check_refused("{\"rules\": {\"exclusiveOutputs\": \"no\"}}",
+		"rules.exclusiveOutputs: is a string: write true");
 	check_refused("{\"cacheRetention\": {}}", "limits nothing: write olderThan, maxSize");
 	check_refused("{\"cacheRetention\": \"30d\"}", "write an object with the fields maxSize");
 	check_refused("{\"cacheRetention\": {\"maxsize\": \"1G\"}}", "did you mean 'maxSize'");

@@ -8,6 +8,7 @@
 #include "tests/unit/ws.h"
 #include "util/fd.h"
 #include "util/strbuf.h"
+#include "util/strvec.h"
 #include <limits.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -60,18 +61,24 @@ save(const struct globset *set)
 }
 
 static int
-restore(const struct globset *set, const struct digest *d)
+restore_part(const struct globset *set, const struct digest *d, const struct outputs_part *part)
 {
 	struct outputs o = {0};
 	struct err e = ERR_INIT;
 	struct stage *stage = stage_new(ws_fd);
-	int r = tree_restore(store, stage, d, ws_fd, set, NULL, 0, &o, &e);
+	int r = tree_restore(store, stage, d, ws_fd, set, NULL, 0, part, &o, &e);
 
 	stage_free(stage);
 	if (r < 0)
 		diag("%s", e.text);
 	outputs_release(&o);
 	return r;
+}
+
+static int
+restore(const struct globset *set, const struct digest *d)
+{
+	return restore_part(set, d, NULL);
 }
 
 static int
@@ -241,6 +248,65 @@ test_globs(void)
 	ok_int(restore(&set, &d), 1, "outputs among other files");
 	picture(&after);
 	ok(same_picture(&before, &after), "the others are left alone, strays are not");
+	end();
+}
+
+static bool
+has_file(const char *path)
+{
+	struct stat st;
+
+	return !fstatat(ws_fd, path, &st, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Outputs that several tasks have. */
+static void
+test_parts(void)
+{
+	struct strvec names = STRVEC_INIT, listed = STRVEC_INIT;
+	struct outputs_part others = {&names, true}, own = {&names, false};
+	struct err e = ERR_INIT;
+	struct digest d;
+
+	begin();
+	ws_write("p/dist/a", "a");
+	ws_write("p/dist/d/b", "b");
+	d = save(&dist);
+	ok(tree_names(store, &d, ws_fd, &dist, NULL, 0, &listed, &e) == 1 && listed.n == 2 &&
+			!strcmp(listed.v[0], "p/dist/a") && !strcmp(listed.v[1], "p/dist/d/b"),
+		"the names in a tree");
+
+	strvec_push(&names, "p/dist/added/deep/x");
+	strvec_push(&names, "p/dist/d/y");
+	ws_write("p/dist/added/deep/x", "x");
+	ws_write("p/dist/d/y", "y");
+	ws_write("p/dist/added/stray", "s");
+	ws_write("p/dist/stray", "s");
+	ws_write("p/dist/a", "other");
+	ok_int(restore_part(&dist, &d, &others), 1, "what others added");
+	ok(has_file("p/dist/added/deep/x") && has_file("p/dist/d/y"), "stays");
+	ok(!has_file("p/dist/stray") && !has_file("p/dist/added/stray"), "strays go all the same");
+	remove_in("p/dist", "d");
+	ws_write("p/dist/d", "a file");
+	ok_int(restore_part(&dist, &d, &others), 1, "the tree itself is made whole");
+	ok(has_file("p/dist/d/b"), "whatever stood there");
+
+	ws_write("p/dist/stray", "s");
+	ws_write("p/dist/d/y", "y");
+	ok_int(restore_part(&dist, &d, &own), 1, "where a list says what is the task's own");
+	ok(!has_file("p/dist/d/y") && !has_file("p/dist/added/deep/x"), "that goes");
+	ok(has_file("p/dist/stray") && has_file("p/dist/a"), "and nothing else");
+	ok_int(restore_part(&dist, NULL, &own), 1, "be there no tree at all");
+	ok(has_file("p/dist/stray") && has_file("p/dist/a"), "so that all is others'");
+	ws_write("p/dist/x/theirs", "t");
+	remove_in("p/dist", "d");
+	remove_in("p/dist", "a");
+	ws_write("p/dist/a/theirs", "t");
+	ok_int(restore_part(&dist, &d, &own), -1,
+		"a directory with others' in the place of a file");
+	ok(has_file("p/dist/a/theirs"), "is no part of it");
+	strvec_release(&names);
+	strvec_release(&listed);
 	end();
 }
 
@@ -876,7 +942,9 @@ crash_restore(const struct digest *d, int n)
 		struct stage *stage = stage_new(ws_fd);
 
 		crash_at(n);
-		_exit(tree_restore(store, stage, d, ws_fd, &dist, NULL, 0, NULL, &e) == 1 ? 0 : 9);
+		_exit(tree_restore(store, stage, d, ws_fd, &dist, NULL, 0, NULL, NULL, &e) == 1
+				? 0
+				: 9);
 	}
 	return crash_finished(pid);
 }
@@ -1164,6 +1232,7 @@ main(void)
 	test_round_trip();
 	test_fresh_times();
 	test_globs();
+	test_parts();
 	test_way_in();
 	test_unselected_in_the_way();
 	test_links_on_the_way();

@@ -1,0 +1,197 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# rules.exclusiveOutputs off: a task that adds to the outputs of one it needs (spec/cache.md §6). Plain, and
+# with --sandbox where there is one.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+require_program git
+cd "$W" || exit 99
+
+echo '{ "projects": ["p"], "rules": { "exclusiveOutputs": false } }' >vx.workspace.json
+# build owns dist, post adds to it; both copy their input.
+tasks() { # POST-GLOBS POST-COMMAND [POST-DEPENDS]
+	put p/vx.config.json <<-J
+		{ "name": "p", "tasks": {
+			"build": {
+				"exec": { "command": "mkdir -p dist/d; cp in dist/main; cp in dist/d/part; cp in dist/only-\$(cat in); echo build" },
+				"cache": { "inputs": { "files": ["in"] }, "outputs": { "files": ["dist/**"] } } },
+			"post": { "dependsOn": [${3-\"build\"}],
+				"exec": { "command": "$2; echo post" },
+				"cache": { "inputs": { "files": ["post"] }, "outputs": { "files": [$1] } } } } }
+	J
+}
+adds='test -f dist/main && test ! -e dist/maps && mkdir dist/maps && cp post dist/maps/m && cp post dist/added-$(cat post) && ln -s main dist/link'
+outputs() { (cd p && find dist ! -type d 2>/dev/null | sort | tr '\n' ' '); }
+mtimes() { (cd p && find dist ! -type d -printf '%p %i %T@ %C@\n' | sort); }
+built='dist/added-a dist/d/part dist/link dist/main dist/maps/m dist/only-one '
+mkdir p
+echo one >p/in
+echo a >p/post
+echo dist >.gitignore
+tasks '"dist/**"' "$adds"
+git_ init -q
+git_ add -A
+git_ commit -qm workspace
+
+
+
+lane() { # FLAG
+	rm -rf .vx p/dist
+	echo one >p/in
+	echo a >p/post
+	tasks '"dist/**"' "$adds"
+	run run p#post ${1:+"$1"}
+	exits 0 "cold $1"
+	said_not 'not saved' "both are saved $1"
+	is "$(outputs)" "$built" "one adds to the other's $1"
+	mtimes >"$T/cold"
+
+	run run p#post ${1:+"$1"}
+	exits 0 "warm $1"
+	said 'all cached' "nothing ran $1"
+	mtimes >"$T/warm"
+	ok "both are up to date: nothing was written $1" cmp "$T/cold" "$T/warm"
+	run run p#build ${1:+"$1"}
+	said 'all cached' "so is the owner alone $1"
+	is "$(outputs)" "$built" "what was added stays $1"
+
+	rm -rf p/dist
+	run run p#post ${1:+"$1"}
+	said 'all cached' "all gone $1"
+	is "$(outputs)" "$built" "both are restored $1"
+	rm -rf p/dist
+	run run p#build ${1:+"$1"}
+	is "$(outputs)" "dist/d/part dist/main dist/only-one " "the owner's entry holds nothing of the other $1"
+	run run p#post ${1:+"$1"}
+	said 'all cached' "which is restored beside it $1"
+	is "$(outputs)" "$built" "on its own $1"
+
+	rm p/dist/added-a
+	mtimes | grep -v maps >"$T/before"
+	run run p#post ${1:+"$1"}
+	said 'all cached' "something added is gone $1"
+	is "$(outputs)" "$built" "and comes back $1"
+	mtimes | grep -E 'main|part|only' >"$T/after"
+	is "$(grep -E 'main|part|only' "$T/before")" "$(cat "$T/after")" "without a touch of the owner's $1"
+
+	echo broken >p/dist/main
+	mtimes | grep -E 'added|maps' >"$T/before"
+	run run p#build ${1:+"$1"}
+	is "$(cat p/dist/main)" one "something of the owner's is put right $1"
+	is "$(outputs)" "$built" "what was added stays $1"
+	is "$(mtimes | grep -E 'added|maps')" "$(cat "$T/before")" "untouched $1"
+	run run p#post ${1:+"$1"}
+	said 'all cached' "and is up to date $1"
+
+	echo b >p/post
+	run run p#post ${1:+"$1"}
+	exits 0 "another result of the one that adds $1"
+	is "$(outputs)" "dist/added-b dist/d/part dist/link dist/main dist/maps/m dist/only-one " \
+		"its old one goes, nothing else does $1"
+	echo a >p/post
+	run run p#post ${1:+"$1"}
+	said 'all cached' "the old one again $1"
+	is "$(outputs)" "$built" "is restored in the place of the new one $1"
+
+	echo two >p/in
+	run run p#post ${1:+"$1"}
+	exits 0 "another result of the owner $1"
+	is "$(outputs)" "dist/added-a dist/d/part dist/link dist/main dist/maps/m dist/only-two " \
+		"all of it is made anew $1"
+	echo one >p/in
+	run run p#post ${1:+"$1"}
+	said 'all cached' "and back $1"
+	is "$(outputs)" "$built" "all of it $1"
+	is "$(cat p/dist/main p/dist/maps/m)" "one
+a" "as it was $1"
+
+	# Overwriting: the owner's bytes first, then the other's, every time.
+	tasks '"dist/**"' 'cat dist/main >x; cat post >>x; mv x dist/main'
+	[ -n "$1" ] && tasks '"dist/**"' 'cat dist/main post >dist/x; mv dist/x dist/main'
+	run run p#post ${1:+"$1"}
+	exits 0 "one that rewrites $1"
+	said_not 'not saved' "is saved $1"
+	for way in again lost owner; do
+		[ $way != lost ] || rm -rf p/dist
+		[ $way != owner ] || run run p#build ${1:+"$1"}
+		[ $way != owner ] || is "$(cat p/dist/main)" one "its own bytes for who asks for the owner alone $1"
+		run run p#post ${1:+"$1"}
+		said 'all cached' "$way: nothing ran $1"
+		is "$(cat p/dist/main)" "one
+a" "$way: the rewritten one $1"
+		is "$(outputs)" "dist/d/part dist/main dist/only-one " "$way: and the others $1"
+	done
+
+	# X-32
+	tasks '"dist/**"' 'rm dist/d/part; cp post dist/x'
+	run run p#post ${1:+"$1"}
+	exits 0 "one that removes $1"
+	said 'not saved: it removed p/dist/d/part, which was there before it' "is not saved $1"
+	run run p#post ${1:+"$1"}
+	said 'not saved: it removed p/dist/d/part' "and runs again, on what the owner made $1"
+	tasks '"dist/**"' 'cp post dist/main; exit 1'
+	run run p#post ${1:+"$1"}
+	exits 1 "one that fails $1"
+	tasks '"dist/**"' 'cp dist/main dist/copy'
+	run run p#post ${1:+"$1"}
+	exits 0 "then one that does not $1"
+	is "$(cat p/dist/copy)" one "sees the owner's bytes $1"
+	is "$(outputs)" "dist/copy dist/d/part dist/main dist/only-one " "and nothing that was left $1"
+}
+lane ""
+if unshare --user --map-root-user --mount --pid --fork --net true 2>/dev/null; then
+	lane --sandbox
+else
+	skip "--sandbox" "no namespaces here"
+fi
+
+# --- whose it is --------------------------------------------------------------------------------
+
+rm -rf .vx p/dist
+tasks '"dist/**", "src/**"' 'mkdir -p src; cp post src/made; cp post dist/x'
+mkdir p/src
+echo mine >p/src/s
+git_ add -A
+git_ commit -qm sources
+echo edited >p/src/s
+run run p#post
+exits 0 "a source among what it may add to"
+is "$(cat p/src/s)" edited "is not its own to remove"
+rm p/src/made
+run run p#post
+said 'all cached' "not by a restore, either"
+is "$(cat p/src/s p/src/made)" "edited
+a" "which puts its own beside it"
+rm -rf .vx/state.db* p/src/made
+git_ checkout -q p
+echo mine >p/src/made
+git_ add -A
+git_ commit -qm more
+echo edited >p/src/made
+run run p#post
+exits 1 "in the place of somebody's file"
+said 'selects src/made, which has changes that git does not have' "it puts nothing"
+is "$(cat p/src/made)" edited "it is there"
+git_ rm -qrf p/src
+git_ commit -qm less
+
+# --- edges --------------------------------------------------------------------------------------
+
+rm -rf .vx p/dist
+tasks '"dist/**"' "$adds" ''
+run run p#post
+exits 2 "without an edge"
+said 'is also an output of p#post' "outputs are exclusive still"
+run run p#build
+exits 2 "also when it does not run"
+tasks '"dist/**"' "$adds" '"between"'
+sed -i 's/"tasks": {/"tasks": { "between": { "dependsOn": ["build"] },/' p/vx.config.json
+run run p#post
+exits 0 "by way of a group"
+is "$(outputs)" "$built" "one adds to the other's"
+run run p#build
+said 'all cached' "known when only the owner runs"
+echo '{ "projects": ["p"] }' >vx.workspace.json
+run run p#post
+exits 2 "with the rule"
+said 'p#build|p#post' "they are refused"
+done_testing
