@@ -187,7 +187,7 @@ on_done(void *ctx, struct exec_result *r)
 	commit_free(r->commit);
 	r->commit = NULL;
 	log_debug("phase", "%s scratch dropped", t->node->id);
-	if (!t->node->def->cache)
+	if (!t->node->def->cache || s->plan->outputs_are_inputs)
 		s->files_stale = true;
 	sched_report_end(s, t, j, &j->output, r);
 	exec_result_release(r);

@@ -107,6 +107,8 @@ hit_serve(struct sched *s, struct task *t, bool current)
 		lose_entry(s, t);
 		return;
 	}
+	if (!current && s->plan->outputs_are_inputs)
+		s->files_stale = true;
 	t->status = TASK_HIT;
 	t->cache = current ? CACHE_UP_TO_DATE : CACHE_RESTORED;
 	t->duration_ns = clock_monotonic_ns() - begin;
@@ -145,7 +147,6 @@ hit_try(struct sched *s, struct task *t)
 		hit_serve(s, t, true);
 		return t->state != TASK_WAITING;
 	}
-	GROW(s->restores, s->nrestores + 1, s->restores_cap);
-	s->restores[s->nrestores++] = t;
+	ready_push(&s->restores, t->node);
 	return true;
 }

@@ -101,6 +101,7 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 			t->is_unfolded |= up->is_unfolded;
 		}
 		t->late |= n->reads_ahead;
+		p->outputs_are_inputs |= n->reads_ahead || taskdef_leaves_project(n->def);
 		t->unsettles = unsettles(p, t);
 		add_probes(p, t, t->is_unfolded);
 	}

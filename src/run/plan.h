@@ -101,6 +101,8 @@ struct plan {
 	const char *const *forward; /* for requested commands */
 	size_t nforward;
 	struct task *tasks; /* by node->index */
+	/* Some task may read what a cached one before it writes, which is not listed yet. */
+	bool outputs_are_inputs;
 	struct strbuf text; /* of the last key: its memory serves the next */
 };
 

@@ -60,8 +60,7 @@ struct sched {
 	struct ready ready;
 	struct job **jobs;
 	size_t njobs, jobs_cap;
-	struct task **restores; /* found in the cache, not yet in place */
-	size_t nrestores, restores_cap, next_restore;
+	struct ready restores; /* found in the cache, not yet in place */
 	struct loop_timer restore_timer, redraw_timer;
 	bool restore_armed, redraw_armed;
 	struct loop_fd guard;
@@ -73,7 +72,7 @@ struct sched {
 	struct task **ended; /* ends whose dependants have not been told yet */
 	size_t nended, ended_cap;
 	bool telling;
-	bool files_stale; /* an uncached command has run since the last listing */
+	bool files_stale; /* there may be files that the last listing does not have */
 	bool halted;      /* nothing new is started: a failure under --continue=never */
 	bool told_no_reports;
 	bool told_index;

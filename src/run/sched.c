@@ -255,6 +255,19 @@ may_start(const struct sched *s)
 	return !s->stopped_by && !s->halted;
 }
 
+static bool
+restores_left(const struct sched *s)
+{
+	return s->restores.n && !s->stopped_by;
+}
+
+/* One at a time means one, be it a command or a restore; restores come first. */
+static bool
+shares_slot(const struct sched *s)
+{
+	return s->o->concurrency == 1;
+}
+
 static void
 dispatch(struct sched *s)
 {
@@ -262,6 +275,8 @@ dispatch(struct sched *s)
 		s->njobs + s->prober.nrunning < s->o->concurrency) {
 		struct node *n;
 
+		if (shares_slot(s) && restores_left(s))
+			break;
 		/* a probe holds up all that waits for its task */
 		if (prober_start(&s->prober))
 			continue;
@@ -295,12 +310,6 @@ redraw(struct loop_timer *timer)
 	report_redraw(s->o->report);
 }
 
-static bool
-restores_left(const struct sched *s)
-{
-	return s->next_restore < s->nrestores && !s->stopped_by;
-}
-
 /* One restore per turn of the loop, so that output and exits are not kept waiting. */
 static void
 restore_one(struct loop_timer *timer)
@@ -309,7 +318,7 @@ restore_one(struct loop_timer *timer)
 
 	s->restore_armed = false;
 	if (restores_left(s))
-		hit_serve(s, s->restores[s->next_restore++], false);
+		hit_serve(s, plan_task(s->plan, ready_pop(&s->restores)), false);
 }
 
 static void
@@ -318,7 +327,8 @@ on_idle(void *ctx)
 	struct sched *s = ctx;
 
 	dispatch(s);
-	if (restores_left(s) && !s->restore_armed) {
+	if (restores_left(s) && !s->restore_armed &&
+		!(shares_slot(s) && s->njobs + s->prober.nrunning)) {
 		s->restore_timer.at_ns = clock_monotonic_ns();
 		s->restore_armed = true;
 		loop_add_timer(s->o->loop, &s->restore_timer);
@@ -546,7 +556,7 @@ shut_down(struct sched *s, bool failed)
 		scratch_area_close(s->area);
 	prober_release(&s->prober);
 	ready_release(&s->ready);
-	free(s->restores);
+	ready_release(&s->restores);
 	free(s->ended);
 	free(s->jobs);
 	free(s->sh);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Executes a plan: the only user of the loop in the run layer, and the one place where a task's
- * fate is decided. Two tiers (spec/execution.md §3): what the cache can give is restored at once,
- * whatever its dependencies do; the rest runs when its dependencies are done, longest chain of
- * dependants first, `concurrency` at a time.
+ * fate is decided. Two tiers (spec/execution.md §3), each with the longest chain of dependants first: what
+ * the cache can give is restored at once, whatever its dependencies do; the rest runs when its
+ * dependencies are done, `concurrency` at a time. With a concurrency of one nothing is restored
+ * while a command runs.
  *
- * One thread: restores and saves happen between two polls.
+ * One thread: restores and saves happen between two polls. So the tier of restores takes no worker's place,
+ * and has no width of its own.
  */
 #ifndef RUN_SCHED_H
 #define RUN_SCHED_H

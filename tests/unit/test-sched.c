@@ -79,6 +79,10 @@ make_workspace(void)
 			"\"test\": {\"exec\": {\"command\": \"check\"}, \"dependsOn\": "
 			"[\"build\"]},\n"
 			"\"all\": {\"dependsOn\": [\"build\"]},\n"
+			"\"free\": {\"exec\": {\"command\": \"free\"}, \"dependsOn\": "
+			"[\"build\"],\n"
+			" \"cache\": {\"inputs\": {\"files\": [\"free/**\"], \"tasks\": []},\n"
+			"  \"outputs\": {\"files\": [\"out/**\"]}}},\n"
 			"\"ask\": {\"exec\": {\"command\": \"ask\"},\n"
 			" \"cache\": {\"inputs\": {\"files\": [],\n"
 			"  \"runtime\": [\"p1\", \"p2\"], \"workspaceRuntime\": [\"w\"]},\n"
@@ -211,6 +215,25 @@ run(const struct run_with *with)
 	close(cachefd);
 }
 
+static enum fs_visit
+damage(void *ctx, const struct fs_entry *en)
+{
+	(void)ctx;
+	if (S_ISREG(en->st->st_mode) && unlinkat(en->parent, en->name, 0))
+		abort();
+	return FS_VISIT_CONTINUE;
+}
+
+static void
+damage_blobs(void)
+{
+	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fs_walk(fd, ".vx/cache/blobs", damage, NULL))
+		abort();
+	close(fd);
+}
+
 static void
 make_a(void *ctx)
 {
@@ -277,6 +300,74 @@ test_probes(void)
 	run(&(struct run_with){.tasks = {"late", "build"}, .concurrency = 4});
 	ok(count("a#late") == 0 && count("p1 ") == 4 && nhits > 3,
 		"that one runs again, what asks the same does not: %s", fake.order);
+}
+
+static bool restored_first;
+
+static void
+look_for_restored(struct fake *f, const char *id)
+{
+	(void)f;
+	if (!strcmp(id, "a#build"))
+		restored_first = has("packages/c/out/free");
+}
+
+static void
+make_free(void *ctx)
+{
+	(void)ctx;
+	put("packages/c/out/free", "free\n");
+}
+
+/* Results that do not hang on what runs before them. */
+static void
+test_restores(void)
+{
+	static const struct fake_script makes[] = {
+		{.id = "a#build", .work = make_a}, {.id = "c#free", .work = make_free}, {0}};
+	static const struct fake_script fails[] = {{.id = "a#build", .exit_code = 3}, {0}};
+
+	run(&(struct run_with){.tasks = {"free"}, .scripts = makes});
+	ok(result.ok && has("packages/c/out/free"), "made");
+
+	put("packages/a/src/in.txt", "20\n");
+	drop("packages/c/out/free");
+	run(&(struct run_with){.tasks = {"free"}, .scripts = fails});
+	ok(!result.ok && has("packages/c/out/free") && nhits == 5,
+		"what the cache has is restored though what it needs has failed");
+	drop("packages/c/out/free");
+	run(&(struct run_with){
+		.tasks = {"free"}, .scripts = fails, .cont = CONTINUE_NEVER, .concurrency = 1});
+	ok(!result.ok && has("packages/c/out/free"), "also when nothing is started any more");
+
+	for (unsigned concurrency = 1; concurrency <= 2; concurrency++) {
+		put("packages/a/src/in.txt", concurrency == 1 ? "21\n" : "22\n");
+		drop("packages/c/out/free");
+		restored_first = concurrency != 1;
+		run(&(struct run_with){.tasks = {"free"},
+			.scripts = makes,
+			.concurrency = concurrency,
+			.on_start = look_for_restored});
+		ok(result.ok && restored_first == (concurrency == 1), "%u at a time: restored %s",
+			concurrency,
+			concurrency == 1 ? "before a command takes the one place"
+					 : "beside the commands");
+	}
+
+	put("packages/a/src/in.txt", "23\n");
+	drop("packages/c/out/free");
+	damage_blobs();
+	run(&(struct run_with){.tasks = {"free"}, .scripts = makes});
+	ok(result.ok && has("packages/c/out/free"), "a damaged entry");
+	ok(strstr(fake.order, "c#build ") &&
+			strstr(fake.order, "c#free ") > strstr(fake.order, "c#build "),
+		"runs in its turn: %s", fake.order);
+	put("packages/a/src/in.txt", "24\n");
+	drop("packages/c/out/free");
+	damage_blobs();
+	run(&(struct run_with){.tasks = {"free"}, .scripts = fails});
+	ok(!result.ok && !has("packages/c/out/free") && !count("c#free"),
+		"and does not when what it needs has failed");
 }
 
 static void
@@ -351,6 +442,7 @@ main(void)
 
 	run(&(struct run_with){.tasks = {"all"}, .scripts = makes});
 	ok(result.ok && nhits == 3, "a group stands for what it needs");
+	test_restores();
 	test_probes();
 	fs_remove_tree(AT_FDCWD, dir);
 	sched_result_release(&result);
