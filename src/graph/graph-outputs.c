@@ -234,16 +234,70 @@ ends_before(const struct claim *a, const char *path)
 	return !glob_is_workspace(a->glob) && (!path_is_within(path, p->dir) || is_nested(p, path));
 }
 
+/* Appends a path that the alternative selects: a name for every wildcard. */
+static void
+add_example(struct strbuf *sb, const struct glob *g, size_t alternative)
+{
+	cleanup_strbuf struct strbuf pattern = STRBUF_INIT;
+
+	glob_add_text(g, alternative, &pattern);
+	for (const char *s = pattern.buf; *s; s++) {
+		if (*s == '\\' && s[1])
+			s++;
+		else if (*s == '*' || *s == '?') {
+			strbuf_addch(sb, 'a');
+			s += s[0] == '*' && s[1] == '*';
+			continue;
+		}
+		strbuf_addch(sb, *s);
+	}
+}
+
+static bool
+is_common(const struct claim *a, const struct claim *b, const char *path)
+{
+	return glob_match(a->glob, path) && glob_match(b->glob, path) && !ends_before(a, path) &&
+	       !ends_before(b, path) &&
+	       !globset_excludes(&a->node->def->cache->outputs, a->glob, path) &&
+	       !globset_excludes(&b->node->def->cache->outputs, b->glob, path);
+}
+
+/* Two lists that start in different directories have no text in common by which to compare them, and one
+ * that knows no projects can take the outputs of all: a path that both select proves it. */
+static bool
+has_common(const struct claim *a, const struct claim *b)
+{
+	const struct claim *both[] = {a, b};
+
+	if (!glob_is_workspace(a->glob) && !glob_is_workspace(b->glob))
+		return false;
+	for (size_t i = 0; i < 2; i++)
+		for (size_t k = 0; k < glob_nalternatives(both[i]->glob); k++) {
+			cleanup_strbuf struct strbuf path = STRBUF_INIT;
+
+			cleanup_free char *below = NULL;
+
+			add_example(&path, both[i]->glob, k);
+			below = path_join(both[1 - i]->head, path_base(path.buf));
+			if (is_common(a, b, path.buf) || is_common(a, b, below) ||
+				is_common(a, b, glob_literal_head(both[i]->glob, k)))
+				return true;
+		}
+	return false;
+}
+
 static bool
 claims_collide(const struct claim *a, const struct claim *b)
 {
 	/* Of two heads one lies in the other: there they meet. */
 	const char *deeper = strlen(a->head) < strlen(b->head) ? b->head : a->head;
 
-	return a->node != b->node && !a->granted && !b->granted &&
-	       glob_surely_overlap(a->glob, b->glob) && !ends_before(a, deeper) &&
-	       !ends_before(b, deeper) && !may_be_taken_back(a, b->glob) &&
-	       !may_be_taken_back(b, a->glob);
+	if (a->node == b->node || a->granted || b->granted)
+		return false;
+	return (glob_surely_overlap(a->glob, b->glob) && !ends_before(a, deeper) &&
+		       !ends_before(b, deeper) && !may_be_taken_back(a, b->glob) &&
+		       !may_be_taken_back(b, a->glob)) ||
+	       has_common(a, b);
 }
 
 /* a's head is b's or above it. */
@@ -409,25 +463,6 @@ struct reader {
 	const char *field;
 	bool whole_workspace; /* workspaceFiles: no project boundary */
 };
-
-/* Appends a path that the alternative selects: a name for every wildcard. */
-static void
-add_example(struct strbuf *sb, const struct glob *g, size_t alternative)
-{
-	cleanup_strbuf struct strbuf pattern = STRBUF_INIT;
-
-	glob_add_text(g, alternative, &pattern);
-	for (const char *s = pattern.buf; *s; s++) {
-		if (*s == '\\' && s[1])
-			s++;
-		else if (*s == '*' || *s == '?') {
-			strbuf_addch(sb, 'a');
-			s += s[0] == '*' && s[1] == '*';
-			continue;
-		}
-		strbuf_addch(sb, *s);
-	}
-}
 
 /* Whether the path is an input of the reader and an output of the claim's task. */
 static bool

@@ -144,6 +144,14 @@ test_workspace_files(void)
 		"two in the workspace");
 	passes(OUT("far", "", "", "'dist/**'") "," TASK("one", "", "'dist/**'"),
 		"the same text in two places");
+	refused(OUT("far", "", "", "'**/dist/**'") "," TASK("one", "", "'dist/*.js'"), "overlaps",
+		"one that takes the outputs of every project");
+	refused(OUT("far", "", "", "'**/*.d.ts'") "," TASK("one", "", "'dist/**'"), "overlaps",
+		"or some of them");
+	passes(OUT("far", "", "", "'**/*.d.ts', '!p/a/dist/**'") "," TASK("one", "", "'dist/**'"),
+		"which can be taken back");
+	passes(OUT("far", "", "", "'**/*.d.ts'") "," TASK("one", "", "'dist/**/*.js'"),
+		"names of another kind are no outputs in common");
 	refused(OUT("far", "", "", "'p/a/gen/**'") "," TASK("one", "'**'", ""),
 		"add \"!gen/**\" to cache.inputs.files", "an input of the project");
 	refused(OUT("far", "", "", "'gen/**'") "," WIDE("one", "'**/*.ts'", ""),

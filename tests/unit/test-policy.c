@@ -57,6 +57,8 @@ glob(const char *base, const char *text, unsigned flags)
 }
 
 /* The first of v is the directory that the others are relative to. */
+static unsigned glob_flags;
+
 static void
 set_globs(struct globset *set, const char *const *v)
 {
@@ -66,9 +68,9 @@ set_globs(struct globset *set, const char *const *v)
 		.neg = arena_array(&arena, 8, struct glob *)};
 	for (; *v; v++) {
 		if (**v == '!')
-			set->neg[set->nneg++] = glob(base, *v + 1, 0);
+			set->neg[set->nneg++] = glob(base, *v + 1, glob_flags);
 		else
-			set->pos[set->npos++] = glob(base, *v, 0);
+			set->pos[set->npos++] = glob(base, *v, glob_flags);
 	}
 }
 #define GLOBS(set, ...) set_globs(set, (const char *const[]){__VA_ARGS__, NULL})
@@ -819,6 +821,83 @@ test_unkeyed(void)
 	policy_free(p);
 }
 
+/* cache.outputs.workspaceFiles, of the task and of others. */
+static void
+test_workspace_outputs(void)
+{
+	static const struct taskdef *far[1];
+	struct cachedef mine = app_cache, theirs = lib_cache;
+	struct taskdef other = {.name = "far", .command = "true", .cache = &theirs};
+	struct err e = ERR_INIT;
+	struct policy *p;
+
+	app_task.sandbox = NULL;
+	app_task.cache = &mine;
+	glob_flags = GLOB_WORKSPACE;
+	GLOBS(&mine.outputs, "", "reports/app/**", "packages/lib/gen/x", "packages/app/**/*.gen",
+		"!packages/app/nested/keep.gen");
+	GLOBS(&theirs.outputs, "", "packages/app/src/far.ts");
+	glob_flags = 0;
+	far[0] = &other;
+	w.far = far;
+	w.nfar = 1;
+	p = build(NULL, &e);
+	ok(p && policy_judge_write(p, "reports/app/x") == WRITE_GRANTED &&
+			policy_judge_write(p, "packages/lib/gen/x") == WRITE_GRANTED &&
+			policy_judge_write(p, "packages/lib/gen/y") == WRITE_UNDECLARED,
+		"what is declared is granted in other projects (%s)", e.text);
+	ok(policy_is_output(p, "packages/app/nested/n.gen") &&
+			policy_judge_write(p, "packages/app/nested/n.gen") == WRITE_GRANTED &&
+			policy_judge_write(p, "packages/app/nested/n.ts") == WRITE_UNDECLARED,
+		"and in one inside its own");
+	ok(!policy_is_output(p, "packages/app/nested/keep.gen"), "if it is not taken back");
+	ok(policy_judge_write(p, "reports/app/.npmrc") == WRITE_NEVER,
+		"never what others would obey");
+	ok(policy_judge_write(p, ".vx/x.gen") == WRITE_UNDECLARED &&
+			policy_judge_write(p, ".git/x.gen") == WRITE_UNDECLARED,
+		"nor beyond the walls");
+	policy_free(p);
+	GLOBS(&mine.outputs, "packages/app", "**/*.gen");
+	p = build(NULL, &e);
+	ok(p && policy_judge_write(p, "packages/app/x.gen") == WRITE_GRANTED &&
+			policy_judge_write(p, "packages/app/nested/x.gen") == WRITE_UNDECLARED,
+		"files end at a project inside");
+	policy_free(p);
+	GLOBS(&mine.outputs, "packages/app", "dist/**");
+	p = build(NULL, &e);
+	ok(has_rule(p, SPEC_DENY_READ, false, "packages/app/src/far.ts"),
+		"what a task of another project writes in this one stays hidden");
+	policy_free(p);
+	w.nfar = 0;
+	app_task.cache = NULL;
+}
+
+/* It sees what is there, but for what it added itself. */
+static void
+test_additive(void)
+{
+	static const struct inputs none;
+	struct strvec added = STRVEC_INIT;
+	struct err e = ERR_INIT;
+	struct policy *p;
+
+	app_task.sandbox = NULL;
+	app_task.cache = &app_cache;
+	strvec_push(&added, "packages/app/dist/added");
+	if (policy_build(&w, &app_node, &files, &none, &added, &p, &e))
+		bug("%s", e.text);
+	ok(reads(p, "packages/app/dist/old") && !reads(p, "packages/app/dist/added"),
+		"one that adds sees what others made");
+	ok(policy_is_output(p, "packages/app/dist/old") &&
+			!policy_hides_output(p, "packages/app/dist/old") &&
+			policy_hides_output(p, "packages/app/dist/added"),
+		"and only what it made goes before it");
+	ok(policy_judge_write(p, "packages/app/dist/old") == WRITE_GRANTED, "it may write to both");
+	policy_free(p);
+	strvec_release(&added);
+	app_task.cache = NULL;
+}
+
 int
 main(void)
 {
@@ -842,6 +921,8 @@ main(void)
 	test_other_outputs();
 	test_derived();
 	test_unkeyed();
+	test_workspace_outputs();
+	test_additive();
 	htab_release(&w.by_dir);
 	htab_release(&w.by_name);
 	arena_release(&arena);
