@@ -200,11 +200,11 @@ plan_strays(struct plan *pl, const struct outputs *have)
 			in_the_way = out->path;
 			if (add_stray(pl, &pl->early, out))
 				return -1;
-		} else if (w || !outputs_is_mine(pl->r->part, out->path)) {
-			continue;
 		} else if (in_the_way && path_is_within(out->path, in_the_way)) {
 			if (add_stray(pl, &pl->early, out))
 				return -1;
+		} else if (w || !outputs_is_mine(pl->r->part, out->path)) {
+			continue;
 		} else if (out->type != OUTPUT_DIR ||
 			   !output_heads_stays(&pl->r->heads, out->path)) {
 			if (add_stray(pl, &pl->late, out))

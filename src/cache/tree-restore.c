@@ -65,8 +65,9 @@ check_selected(void *ctx, const struct fs_entry *en)
 	struct in_the_way *c = ctx;
 	cleanup_free char *path = path_join(c->dir, en->path);
 
+	/* Where others only add to outputs that are the task's, theirs give way. */
 	if (outputs_select(c->r->set, c->r->nested, c->r->nnested, path) &&
-		outputs_is_mine(c->r->part, path))
+		(!c->r->part || c->r->part->others || outputs_is_mine(c->r->part, path)))
 		return FS_VISIT_CONTINUE;
 	restore_fail(c->r, c->dir, 0,
 		": a directory that holds files that are no outputs is in its place");

@@ -251,6 +251,9 @@ test_additive(void)
 	passes(NEEDS("build", "", "", "'dist/**'") "," NEEDS(
 		       "post", "'via'", "", "'dist/x'") "," GROUP("via", "'build'"),
 		"what adds need not run");
+	passes(NEEDS("build", "", "", "'dist/**', 'x'") "," NEEDS(
+		       "post", "'build'", "", "'dist/x', 'dist/y', 'x'"),
+		"be it in many places");
 	look = NULL;
 	refused(NEEDS("build", "", "", "'dist/**'") "," NEEDS("post", "", "", "'dist/x'"),
 		"overlaps", "but it needs its edge");

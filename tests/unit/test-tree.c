@@ -290,6 +290,12 @@ test_parts(void)
 	ws_write("p/dist/d", "a file");
 	ok_int(restore_part(&dist, &d, &others), 1, "the tree itself is made whole");
 	ok(has_file("p/dist/d/b"), "whatever stood there");
+	remove_in("p/dist", "a");
+	ws_write("p/dist/a/theirs", "t");
+	strvec_push(&names, "p/dist/a/theirs");
+	strvec_sort(&names);
+	ok_int(restore_part(&dist, &d, &others), 1, "be it what others added");
+	ok(!has_file("p/dist/a/theirs") && has_file("p/dist/d/b"), "which gives way");
 
 	ws_write("p/dist/stray", "s");
 	ws_write("p/dist/d/y", "y");
@@ -301,10 +307,10 @@ test_parts(void)
 	ws_write("p/dist/x/theirs", "t");
 	remove_in("p/dist", "d");
 	remove_in("p/dist", "a");
-	ws_write("p/dist/a/theirs", "t");
+	ws_write("p/dist/a/another", "t");
 	ok_int(restore_part(&dist, &d, &own), -1,
 		"a directory with others' in the place of a file");
-	ok(has_file("p/dist/a/theirs"), "is no part of it");
+	ok(has_file("p/dist/a/another"), "is no part of it");
 	strvec_release(&names);
 	strvec_release(&listed);
 	end();
