@@ -9,6 +9,7 @@
 #include "cache/outputs-head.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/fs.h"
@@ -24,7 +25,8 @@
 
 enum {
 	NSEC = 1000 * 1000 * 1000,
-	PATH_SHOWN = 100, /* of one that is too long, in an error */
+	PATH_SHOWN = 100,            /* of one that is too long, in an error */
+	FRESH_NS = 50 * 1000 * 1000, /* as cache/filehash.c */
 };
 
 void
@@ -200,27 +202,76 @@ outputs_share(struct outputs *o)
 	o->nwatch = 0;
 }
 
+/* What the file holds; false: that cannot be told. */
 static bool
-is_unchanged(const struct output *a, const struct output *b)
+content_of(int rootfd, const struct outputs *o, const char *path, struct digest *ret)
 {
-	return a->type == b->type && a->mode == b->mode && a->ino == b->ino &&
-	       (a->type == OUTPUT_DIR || (a->size == b->size && a->mtime_ns == b->mtime_ns &&
-						 a->ctime_ns == b->ctime_ns));
+	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
+	cleanup_close int fd = fs_open_beneath(
+		rootfd, outputs_real(o, path, &buf), O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+
+	return fd >= 0 && !digest_fd(fd, ret, NULL);
+}
+
+static bool
+is_unchanged(int rootfd, const struct outputs *now, const struct output *out,
+	const struct output *was, const struct digest *fresh)
+{
+	static const struct digest none;
+	struct digest d;
+
+	if (was->type != out->type || was->mode != out->mode || was->ino != out->ino)
+		return false;
+	if (out->type == OUTPUT_DIR)
+		return true;
+	return was->size == out->size && was->mtime_ns == out->mtime_ns &&
+	       was->ctime_ns == out->ctime_ns &&
+	       (digest_equal(fresh, &none) ||
+		       (content_of(rootfd, now, out->path, &d) && digest_equal(fresh, &d)));
 }
 
 void
-outputs_since(struct outputs *now, const struct outputs *before, const char **ret_gone)
+outputs_before_release(struct outputs_before *b)
+{
+	outputs_release(&b->o);
+	cleanup_free_p(&b->fresh);
+}
+
+int
+outputs_look_before(int rootfd, const struct globset *set, const char *const *nested,
+	size_t nnested, struct outputs_before *ret, struct err *e)
+{
+	int64_t now = (int64_t)clock_wall_ns();
+
+	if (outputs_scan(rootfd, set, nested, nnested, &ret->o, e))
+		return -1;
+	ret->fresh = xcalloc(ret->o.n, sizeof(*ret->fresh));
+	for (size_t i = 0; i < ret->o.n; i++) {
+		const struct output *out = &ret->o.v[i];
+		int64_t window = out->ctime_ns % NSEC ? FRESH_NS : 2LL * NSEC;
+
+		/* One that cannot be read stays without: its owner made it so. */
+		if (out->type == OUTPUT_FILE && out->ctime_ns > now - window)
+			content_of(rootfd, &ret->o, out->path, &ret->fresh[i]);
+	}
+	return 0;
+}
+
+void
+outputs_since(
+	int rootfd, struct outputs *now, const struct outputs_before *before, const char **ret_gone)
 {
 	size_t n = 0;
 
 	*ret_gone = NULL;
-	for (size_t i = 0; i < before->n && !*ret_gone; i++)
-		if (!outputs_find(now, before->v[i].path))
-			*ret_gone = before->v[i].path;
+	for (size_t i = 0; i < before->o.n && !*ret_gone; i++)
+		if (!outputs_find(now, before->o.v[i].path))
+			*ret_gone = before->o.v[i].path;
 	for (size_t i = 0; i < now->n; i++) {
-		const struct output *was = outputs_find(before, now->v[i].path);
+		const struct output *was = outputs_find(&before->o, now->v[i].path);
 
-		if (was && is_unchanged(was, &now->v[i]))
+		if (was && is_unchanged(
+				   rootfd, now, &now->v[i], was, &before->fresh[was - before->o.v]))
 			drop_output(&now->v[i]);
 		else
 			now->v[n++] = now->v[i];

@@ -9,6 +9,7 @@
 #define CACHE_OUTPUTS_H
 
 #include "util/base.h"
+#include "util/digest.h"
 #include <sys/stat.h>
 
 struct err;
@@ -111,9 +112,20 @@ bool outputs_has_below(const struct strvec *names, const char *dir);
 /* Before a stamp: others may add to it, so no directory's time says anything. */
 void outputs_share(struct outputs *o);
 
+/* What was there. Before Linux 6.13 times are as coarse as the kernel's tick, so of a file that has just been
+ * written nothing but its content tells whether it is written again. */
+struct outputs_before {
+	struct outputs o;
+	struct digest *fresh; /* of o.v, by index; all zeros: times will tell */
+};
+void outputs_before_release(struct outputs_before *b);
+/* As outputs_scan. */
+int outputs_look_before(int rootfd, const struct globset *set, const char *const *nested,
+	size_t nnested, struct outputs_before *ret, struct err *e);
 /* Leaves in `now` only what was not so before: new, written, or of another kind or mode. *ret_gone: the first
  * that is not there any more; NULL: none. */
-void outputs_since(struct outputs *now, const struct outputs *before, const char **ret_gone);
+void outputs_since(int rootfd, struct outputs *now, const struct outputs_before *before,
+	const char **ret_gone);
 /* Leaves in `now` only what `made` names. */
 void outputs_only(struct outputs *now, const struct outputs *made);
 

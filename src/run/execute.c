@@ -44,7 +44,7 @@ free_job(struct job *j)
 	strvec_release(&j->notes);
 	moment_release(&j->moment);
 	own_release(&j->own);
-	outputs_release(&j->before);
+	outputs_before_release(&j->before);
 	policy_free(j->policy);
 	free(j->command);
 	free(j);
@@ -278,7 +278,8 @@ prepare_outputs(struct sched *s, struct job *j, struct err *e)
 
 	if (outputs_clean(root, set, nested, n->project->nnested, part, e))
 		return -1;
-	return part ? outputs_scan(root, set, nested, n->project->nnested, &j->before, e) : 0;
+	return part ? outputs_look_before(root, set, nested, n->project->nnested, &j->before, e)
+		    : 0;
 }
 
 static int

@@ -47,9 +47,9 @@ struct job {
 	struct strvec notes;
 	struct moment moment; /* of its start, when its result may be saved */
 	struct own own;       /* as of its start */
-	struct outputs
-		before; /* of one that adds to others' outputs, unsandboxed: what was there */
-	size_t slot;    /* in sched.jobs */
+	/* Of one that adds to others' outputs, unsandboxed: what was there. */
+	struct outputs_before before;
+	size_t slot; /* in sched.jobs */
 	/* What its outputs select was vx's to remove, and no stamp says yet what it leaves. */
 	bool remember;
 };

@@ -95,7 +95,7 @@ settle_made(struct sched *s, struct job *j, struct exec_result *r, struct output
 			    *ret_fd, &n->def->cache->outputs, nested, n->project->nnested, ret, e))
 			return -1;
 		if (own_is_additive(j->task))
-			outputs_since(ret, &j->before, &gone);
+			outputs_since(*ret_fd, ret, &j->before, &gone);
 	}
 	*ret_gone = gone ? xstrdup(gone) : NULL;
 	return 0;

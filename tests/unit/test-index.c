@@ -368,7 +368,8 @@ static void
 test_among(void)
 {
 	struct globset all = GLOBS(&arena, "p", "shared/**");
-	struct outputs now = {0}, before = {0};
+	struct outputs_before before = {0};
+	struct outputs now = {0};
 	struct strvec strays = STRVEC_INIT, names = STRVEC_INIT;
 	struct err e = ERR_INIT;
 	struct digest d = key(7), other = key(8);
@@ -378,8 +379,8 @@ test_among(void)
 	open_index(NULL);
 	ws_write("p/shared/d/a", "a");
 	ws_write("p/shared/b", "b");
-	if (outputs_scan(ws_fd, &all, NULL, 0, &before, &e) ||
-		index_stamp(ix, "p#own", &d, &before, &e))
+	if (outputs_look_before(ws_fd, &all, NULL, 0, &before, &e) ||
+		index_stamp(ix, "p#own", &d, &before.o, &e))
 		bug("%s", e.text);
 	ws_write("p/shared/d/new", "n");
 	ok(index_is_current(ix, ws_fd, "p#own", &d, &e) == 0, "a name more is not current");
@@ -390,9 +391,9 @@ test_among(void)
 		"but all of it is there, and the rest is told");
 	ok(index_is_among(ix, "p#own", &other, &now, &strays, &e) == 0, "not of another key");
 	ok(index_is_among(ix, "p#none", &d, &now, &strays, &e) == 0, "nor of another task");
-	ok(!index_stamped_names(ix, "p#own", &names, &e) && names.n == before.n, "the names");
+	ok(!index_stamped_names(ix, "p#own", &names, &e) && names.n == before.o.n, "the names");
 
-	outputs_since(&now, &before, &gone);
+	outputs_since(ws_fd, &now, &before, &gone);
 	ok(now.n == 1 && !strcmp(now.v[0].path, "p/shared/d/new") && !gone,
 		"what was added: a directory in which something appears is as it was");
 	ok(!index_stamp(ix, "p#adds", &d, &now, &e) &&
@@ -400,6 +401,21 @@ test_among(void)
 		"that alone is a stamp");
 	ws_write("p/shared/d/more", "m");
 	ok(index_is_current(ix, ws_fd, "p#adds", &d, &e) == 1, "whatever else appears");
+	outputs_release(&now);
+
+	/* Written again in the tick in which it had been written. */
+	ws_write("p/shared/b", "c");
+	if (outputs_scan(ws_fd, &all, NULL, 0, &now, &e))
+		bug("%s", e.text);
+	for (size_t i = 0; i < before.o.n; i++) {
+		const struct output *out = outputs_find(&now, before.o.v[i].path);
+
+		before.o.v[i].mtime_ns = out->mtime_ns;
+		before.o.v[i].ctime_ns = out->ctime_ns;
+	}
+	outputs_since(ws_fd, &now, &before, &gone);
+	ok(outputs_find(&now, "p/shared/b") && !outputs_find(&now, "p/shared/d/a"),
+		"content tells where times cannot");
 	outputs_release(&now);
 
 	ws_write("p/shared/b", "bb");
@@ -411,10 +427,10 @@ test_among(void)
 	if (outputs_scan(ws_fd, &all, NULL, 0, &now, &e))
 		bug("%s", e.text);
 	ok(index_is_among(ix, "p#own", &d, &now, &strays, &e) == 0, "or a missing one is told");
-	outputs_since(&now, &before, &gone);
+	outputs_since(ws_fd, &now, &before, &gone);
 	ok(gone && !strcmp(gone, "p/shared/b") && now.n == 2, "as what somebody removed is");
 	outputs_release(&now);
-	outputs_release(&before);
+	outputs_before_release(&before);
 	strvec_release(&strays);
 	strvec_release(&names);
 	close_index();
