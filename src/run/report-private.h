@@ -7,6 +7,7 @@
 #define RUN_REPORT_PRIVATE_H
 
 #include "run/report.h"
+#include "util/escape.h"
 
 enum colour {
 	PLAIN,

@@ -74,10 +74,5 @@ void report_redraw(struct report *r);
 
 /* "1.2s", "340ms", "2m 05s". */
 void report_duration(uint64_t ns, char *buf, size_t n);
-/* Removes terminal escape sequences, over pieces of one stream. */
-struct escape_state {
-	int state;
-};
-void report_strip(struct escape_state *st, const char *p, size_t n, struct strbuf *out);
 
 #endif
