@@ -6,6 +6,7 @@
 #include "util/arena.h"
 #include "util/cleanup.h"
 #include "util/err.h"
+#include "util/regex.h"
 #include "util/strbuf.h"
 
 #define IN_TASK "belongs to a task: write it in tasks.NAME"
@@ -62,7 +63,7 @@ static const struct field task_fields[] = {
 	{"outputLogs", FIELD_FOREIGN, "is said on the command line: --output-logs"},
 	{"outputs", FIELD_FOREIGN, "write cache.outputs: { \"files\": [ … ] }"},
 	{"passThroughEnv", FIELD_FOREIGN, "write exec.env.passThrough"},
-	{"persistent", FIELD_FOREIGN, "belongs in 'exec', and is not in this vx yet"},
+	{"persistent", FIELD_FOREIGN, "belongs in 'exec': write exec.persistent: {}"},
 	{"retries", FIELD_FOREIGN, "belongs in 'exec', and is not in this vx yet"},
 	{"run", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }"},
 	{"sandbox", FIELD_FOREIGN, "belongs in 'exec': write exec.sandbox"},
@@ -75,9 +76,9 @@ static const struct field task_fields[] = {
 static const struct field exec_fields[] = {
 	{"command", FIELD_HERE, NULL},
 	{"env", FIELD_HERE, NULL},
+	{"persistent", FIELD_HERE, NULL},
 	{"sandbox", FIELD_HERE, NULL},
 	{"timeout", FIELD_HERE, NULL},
-	{"persistent", FIELD_LATER, NULL},
 	{"retries", FIELD_LATER, NULL},
 	{"interactive", FIELD_NOT, NULL},
 	{"remote", FIELD_NOT, NULL},
@@ -90,6 +91,7 @@ static const struct field exec_fields[] = {
 	{"define", FIELD_FOREIGN, "belongs in 'env': write env.define"},
 	{"dependsOn", FIELD_FOREIGN, "belongs beside 'exec'"},
 	{"passThrough", FIELD_FOREIGN, "belongs in 'env': write env.passThrough"},
+	{"readyWhen", FIELD_FOREIGN, "belongs in 'persistent': write persistent.readyWhen"},
 	{"shell", FIELD_FOREIGN, "commands are run by 'sh -c'"},
 };
 
@@ -97,6 +99,10 @@ static const struct field env_fields[] = {
 	{"define", FIELD_HERE, NULL},
 	{"passThrough", FIELD_HERE, NULL},
 	{"secret", FIELD_LATER, NULL},
+};
+
+static const struct field persistent_fields[] = {
+	{"readyWhen", FIELD_HERE, NULL},
 };
 
 /* What has a meaning in dependsOn, in filters or to a person's eye cannot be in a name. */
@@ -221,6 +227,33 @@ parse_env(const struct json_at *at, const json_t *value, struct arena *a, struct
 }
 
 static int
+parse_persistent(const struct json_at *at, const json_t *value, struct arena *a, struct taskdef *t,
+	struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct regex *re;
+	struct json_at here;
+	const json_t *v;
+
+	if (fields_check(at, value, persistent_fields, array_len(persistent_fields),
+		    "write {}, or { \"readyWhen\": \"…\" } with a regular expression for the line "
+		    "that says that it is ready",
+		    e) < 0)
+		return -1;
+	t->persistent = true;
+	v = json_member(value, at, "readyWhen", &here);
+	if (!v)
+		return 0;
+	if (field_string(&here, v, a, &t->ready_when, e) < 0)
+		return -1;
+	re = regex_new(t->ready_when, &why);
+	if (!re)
+		return json_error(&here, e, "is no regular expression: %s", why.text);
+	regex_free(re);
+	return 0;
+}
+
+static int
 parse_exec(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
 	struct taskdef *t, struct err *e)
 {
@@ -240,6 +273,9 @@ parse_exec(const struct json_at *at, const json_t *value, const char *dir, struc
 		return -1;
 	v = json_member(value, at, "env", &here);
 	if (v && parse_env(&here, v, a, t, e) < 0)
+		return -1;
+	v = json_member(value, at, "persistent", &here);
+	if (v && parse_persistent(&here, v, a, t, e) < 0)
 		return -1;
 	v = json_member(value, at, "sandbox", &here);
 	return v ? sandboxdef_parse(&here, v, dir, a, &t->sandbox, e) : 0;
@@ -354,6 +390,9 @@ parse_task(const struct json_at *at, const json_t *value, const char *dir, struc
 		return json_error_key(&here, e,
 			"a group runs nothing and has no results: leave 'cache' "
 			"out");
+	if (cache && t->persistent)
+		return json_error_key(
+			&here, e, "a persistent task has no result to keep: leave 'cache' out");
 	if (cache && cachedef_parse(&here, cache, dir, t, a, &t->cache, e) < 0)
 		return -1;
 

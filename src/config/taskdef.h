@@ -68,7 +68,9 @@ struct taskdef {
 	size_t npass_through;
 	struct define *define;
 	size_t ndefine;
-	uint64_t timeout_ms;        /* 0: none */
+	uint64_t timeout_ms;    /* 0: none */
+	bool persistent;        /* goes on until somebody ends it: never with cache */
+	const char *ready_when; /* a valid regular expression (util/regex.h); NULL: at its start */
 	struct sandboxdef *sandbox; /* NULL: no exec.sandbox */
 	struct depspec *depends_on;
 	size_t ndepends_on;

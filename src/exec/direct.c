@@ -77,6 +77,7 @@ start(struct executor *ex, const struct exec_request *rq, struct err *e attr_unu
 	};
 
 	job_start(j, d->loop, &ops, rq, &spec);
+	job_command_started(j);
 	free(command);
 	return j;
 }

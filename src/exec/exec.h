@@ -4,7 +4,8 @@
  * it is, sandboxed.c through vx-sandbox, tests/fake/fake-exec.c not at all.
  *
  * start() returns at once; everything else arrives as callbacks from the loop: output in the order
- * it was read, then done() exactly once. After done() the job is gone. cancel() asks politely (TERM
+ * it was read, ready() at most once where the command is to go on, then done() exactly once. After
+ * done() the job is gone. cancel() asks politely (TERM
  * or the given signal to the whole group), waits the grace, then kills; done() still comes.
  */
 #ifndef EXEC_EXEC_H
@@ -19,6 +20,7 @@ struct err;
 struct exec_job;
 struct loop;
 struct policy;
+struct regex;
 
 enum exec_stream {
 	EXEC_STDOUT = 1,
@@ -98,6 +100,14 @@ struct exec_request {
 	 * never proven, and what the task must not leave is found and reported however it ends: cancel()
 	 * with SIGKILL kills the task and leaves the helper the time to look. */
 	bool live;
+	/*
+	 * The command is to go on until somebody ends it. Its standard input is a pipe that nobody writes
+	 * and that stays open as long as vx lives. The timeout bounds only the time until it is ready: at
+	 * its start, or, with ready_when (which outlives the job), at the first line that holds a match.
+	 */
+	bool persistent;
+	const struct regex *ready_when;
+	void (*ready)(void *ctx);
 	void (*output)(void *ctx, enum exec_stream stream, const char *p, size_t n);
 	/* The receiver takes over what r owns (it moves the struct). */
 	void (*done)(void *ctx, struct exec_result *r);

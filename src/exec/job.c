@@ -14,7 +14,7 @@ enum {
 	KILLED_MS =
 		2000, /* what SIGKILL gets: a process in an uninterruptible sleep may outlast it */
 	READ_SIZE = 65536, /* what a pipe holds */
-	MAX_EXTRA_FDS = 6,
+	MAX_EXTRA_FDS = 5,
 };
 
 static void finish(struct exec_job *j);
@@ -26,6 +26,30 @@ set_timer(struct exec_job *j, struct loop_timer *t, uint64_t ms)
 	loop_remove_timer(j->loop, t);
 	t->at_ns = clock_monotonic_ns() + ms * 1000000u;
 	loop_add_timer(j->loop, t);
+}
+
+/* Readiness. */
+
+static void
+become_ready(struct exec_job *j)
+{
+	j->awaited = false;
+	loop_remove_timer(j->loop, &j->started);
+	loop_remove_timer(j->loop, &j->timeout);
+	j->rq.ready(j->rq.ctx);
+}
+
+static void
+started_fired(struct loop_timer *t)
+{
+	become_ready(container_of(t, struct exec_job, started));
+}
+
+void
+job_command_started(struct exec_job *j)
+{
+	if (j->proc.pid && j->awaited && !j->rq.ready_when && !j->stop)
+		set_timer(j, &j->started, 0);
 }
 
 /* Output. */
@@ -45,8 +69,12 @@ read_output(struct exec_job *j, struct loop_fd *w)
 	ssize_t n = read(w->fd, buf, sizeof(buf));
 
 	if (n > 0) {
-		j->rq.output(
-			j->rq.ctx, w == &j->out[0] ? EXEC_STDOUT : EXEC_STDERR, buf, (size_t)n);
+		enum exec_stream stream = w == &j->out[0] ? EXEC_STDOUT : EXEC_STDERR;
+
+		j->rq.output(j->rq.ctx, stream, buf, (size_t)n);
+		if (j->awaited && j->rq.ready_when && !j->stop &&
+			ready_sees(&j->ready, stream, buf, (size_t)n))
+			become_ready(j);
 		return true;
 	}
 	if (!n || (errno != EAGAIN && errno != EINTR))
@@ -109,6 +137,7 @@ stop(struct exec_job *j, enum job_stop why, int sig)
 		j->stop = why;
 	loop_remove_timer(j->loop, &j->timeout);
 	loop_remove_timer(j->loop, &j->drain);
+	loop_remove_timer(j->loop, &j->started);
 	if (sig == SIGKILL) {
 		if (!j->killing)
 			kill_now(j);
@@ -208,6 +237,9 @@ exit_ready(struct loop_fd *w, unsigned events attr_unused)
 	struct exec_job *j = container_of(w, struct exec_job, exit);
 
 	loop_remove_fd(j->loop, w);
+	/* It did start, though its end was seen first. */
+	if (j->started.slot)
+		become_ready(j);
 	j->exited = true;
 	job_command_ended(j);
 	proceed(j);
@@ -275,7 +307,7 @@ static void
 finish(struct exec_job *j)
 {
 	struct exec_result r = {.error = STRBUF_INIT, .late = STRVEC_INIT, .notes = STRVEC_INIT};
-	struct loop_timer *timers[] = {&j->timeout, &j->grace, &j->tick, &j->drain};
+	struct loop_timer *timers[] = {&j->timeout, &j->grace, &j->tick, &j->drain, &j->started};
 
 	if (j->proc.pid) {
 		r.left_some = goes_on(j);
@@ -291,6 +323,8 @@ finish(struct exec_job *j)
 	for (size_t i = 0; i < array_len(j->out); i++)
 		close_output(j, &j->out[i]);
 	loop_remove_fd(j->loop, &j->exit);
+	fd_close(&j->input);
+	ready_release(&j->ready);
 	if (j->ops->finish)
 		j->ops->finish(j, &r);
 	fd_close(&j->proc.pidfd);
@@ -316,6 +350,10 @@ init(struct exec_job *j, struct loop *l, const struct job_ops *ops, const struct
 	j->grace.fire = grace_fired;
 	j->tick.fire = tick_fired;
 	j->drain.fire = drain_fired;
+	j->started.fire = started_fired;
+	j->input = -1;
+	j->awaited = rq->persistent;
+	ready_init(&j->ready, rq->ready_when);
 	j->started_ns = clock_monotonic_ns();
 }
 
@@ -323,8 +361,8 @@ init(struct exec_job *j, struct loop *l, const struct job_ops *ops, const struct
 static int
 start(struct exec_job *j, const struct proc_spec *spec, struct err *e)
 {
-	int out[2][2] = {{-1, -1}, {-1, -1}};
-	struct proc_fd fds[MAX_EXTRA_FDS + 2];
+	int out[2][2] = {{-1, -1}, {-1, -1}}, in[2] = {-1, -1};
+	struct proc_fd fds[MAX_EXTRA_FDS + 3];
 	struct proc_spec full = *spec;
 	int r = -1;
 
@@ -342,14 +380,24 @@ start(struct exec_job *j, const struct proc_spec *spec, struct err *e)
 			goto out;
 		}
 	}
-	if (spec->nfds)
-		memcpy(fds + 2, spec->fds, spec->nfds * sizeof(*fds));
 	full.fds = fds;
-	full.nfds = spec->nfds + 2;
+	full.nfds = 2;
+	if (j->rq.persistent) {
+		if (fd_pipe(in)) {
+			err_set(e, ERR_IO, errno, "make a pipe");
+			goto out;
+		}
+		fds[full.nfds++] = (struct proc_fd){in[0], 0};
+		j->input = in[1];
+	}
+	if (spec->nfds)
+		memcpy(fds + full.nfds, spec->fds, spec->nfds * sizeof(*fds));
+	full.nfds += spec->nfds;
 	r = proc_start(&full, &j->proc, e);
 out:
 	for (size_t i = 0; i < 2; i++)
 		fd_close(&out[i][1]);
+	fd_close(&in[0]);
 	return r;
 }
 

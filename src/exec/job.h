@@ -5,7 +5,8 @@
  *
  * An executor embeds struct exec_job in a struct of its own and gets back to it by container_of.
  *
- *	running		output is delivered as it is read
+ *	running		output is delivered as it is read; a persistent one becomes ready, and then has no
+ *			timeout any more
  *	timed out, or	ops->ask, then the grace, then ops->kill; what ops->is_left still sees after the
  *	cancelled	child's own exit gets the rest of the grace and then the kill, too
  *	exited		what ops->is_left sees is killed; the readers, and what ops->goes_on sees, get
@@ -19,6 +20,7 @@
 #define EXEC_JOB_H
 
 #include "exec/exec.h"
+#include "exec/ready.h"
 #include "util/loop.h"
 #include "util/proc.h"
 
@@ -58,7 +60,10 @@ struct exec_job {
 
 	/* job.c's own. */
 	struct loop_fd exit, out[2];
-	struct loop_timer timeout, grace, tick, drain;
+	struct loop_timer timeout, grace, tick, drain, started;
+	int input;          /* of a persistent one: the end of the pipe that vx holds */
+	bool awaited;       /* persistent, and not ready yet */
+	struct ready ready; /* with ready_when: looks for the line */
 	uint64_t started_ns, ended_ns;
 	enum job_stop stop;
 	bool exited;  /* by pidfd; not reaped */
@@ -67,8 +72,8 @@ struct exec_job {
 };
 
 /*
- * Starts the child of `spec` with pipes on 1 and 2 (spec->fds names only others, at most 6) and
- * the timers of rq, which is copied (rq->env is not needed any more). Never fails: a child that
+ * Starts the child of `spec` with pipes on 1 and 2 (spec->fds names only others, at most 5), one on 0
+ * where rq is persistent, and the timers of rq, which is copied (rq->env is not needed any more). Never fails: a child that
  * cannot be started ends as EXEC_NOT_STARTED with 127, from the loop like every other.
  */
 void job_start(struct exec_job *j, struct loop *l, const struct job_ops *ops,
@@ -79,6 +84,10 @@ void job_start_failed(struct exec_job *j, struct loop *l, const struct job_ops *
 
 /* exec.h: cancel(). SIGKILL, the first time or later, skips the grace. */
 void job_cancel(struct exec_job *j, int sig);
+
+/* The command runs: one that is ready at its start becomes so at the next turn of the loop. For every job
+ * that has started; no effect where readiness is not that. */
+void job_command_started(struct exec_job *j);
 
 /* The command is known to be over though the child is still busy (a helper that scans what was
  * written): the time-out ends here, and the duration. */

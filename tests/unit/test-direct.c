@@ -5,6 +5,7 @@
 #include "util/cleanup.h"
 #include "util/loop.h"
 #include "util/proc.h"
+#include "util/regex.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,6 +28,10 @@ struct run {
 	void (*on_ready)(struct run *r);
 	struct exec_result result;
 	int ndone;
+	/* A persistent one. */
+	bool persistent, end_when_ready;
+	const struct regex *ready_when;
+	int nready;
 };
 
 static void
@@ -44,6 +49,16 @@ output(void *ctx, enum exec_stream stream, const char *p, size_t n)
 		r->on_ready = NULL;
 		fn(r);
 	}
+}
+
+static void
+ready(void *ctx)
+{
+	struct run *r = ctx;
+
+	r->nready++;
+	if (r->end_when_ready)
+		r->ex->cancel(r->ex, r->job, SIGTERM);
 }
 
 static void
@@ -67,6 +82,9 @@ run_start(struct run *r, const char *command, uint64_t timeout_ms, uint64_t grac
 		.timeout_ms = timeout_ms,
 		.grace_ms = grace_ms,
 		.output = output,
+		.persistent = r->persistent,
+		.ready_when = r->ready_when,
+		.ready = ready,
 		.done = done,
 		.ctx = r};
 	struct err e = ERR_INIT;
@@ -115,6 +133,72 @@ count_fds(void)
 	while (d && readdir(d))
 		n++;
 	return n;
+}
+
+static void
+persistent(struct run *r, const char *when, const char *command, uint64_t timeout_ms)
+{
+	struct err e = ERR_INIT;
+	struct regex *re = when ? regex_new(when, &e) : NULL;
+
+	r->persistent = true;
+	r->ready_when = re;
+	run(r, command, timeout_ms, 1000);
+	regex_free(re);
+	if (r->result.outcome == EXEC_NOT_STARTED)
+		diag("%s", r->result.error.buf);
+}
+
+static void
+test_persistent(void)
+{
+	struct run at_start = {.end_when_ready = true}, line = {.end_when_ready = true};
+	struct run part = {.end_when_ready = true}, late = {0}, ends = {0}, slow = {0}, no = {0};
+	struct run none = {.ex = direct_new(loop, "/no/sh")}, input = {.end_when_ready = true};
+	size_t before = count_fds();
+
+	/* The shell waits for input, which never comes and has no end. */
+	persistent(&at_start, NULL, "read -r x; echo end", 0);
+	ok_int(at_start.nready, 1, "without readyWhen it is ready at its start");
+	ok(at_start.result.outcome == EXEC_STOPPED && !at_start.out.len,
+		"and stays until it is ended");
+	run_release(&at_start);
+
+	persistent(&input, "input", "readlink /proc/$$/fd/0; echo input; read -r x; echo end", 0);
+	ok(!strncmp(input.out.buf, "pipe:", 5) && input.nready == 1, "its input is a pipe");
+	run_release(&input);
+
+	persistent(
+		&line, "^on \\d+$", "echo on x; printf '\033[1mon\033[0m 80\n' >&2; read -r x", 0);
+	ok_int(line.nready, 1, "a line without its escapes, of either stream");
+	run_release(&line);
+
+	persistent(&part, "name: $", "printf 'your name: '; read -r x", 0);
+	ok_int(part.nready, 1, "a line that does not end");
+	run_release(&part);
+
+	persistent(&late, "up", "echo up; echo up; exit 3", 0);
+	ok(late.nready == 1 && late.result.outcome == EXEC_EXITED && late.result.exit_code == 3,
+		"an end of its own after it was ready");
+	run_release(&late);
+
+	persistent(&ends, NULL, "exit 3", 0);
+	ok(ends.nready == 1 && ends.result.exit_code == 3, "one that ends at once did start");
+	run_release(&ends);
+
+	persistent(&no, "up", "echo down; exit 4", 0);
+	ok(!no.nready && no.result.exit_code == 4, "an end before it was ready");
+	run_release(&no);
+
+	persistent(&slow, "up", "echo down; read -r x", 50);
+	ok(!slow.nready && slow.result.outcome == EXEC_TIMED_OUT, "not ready in time");
+	run_release(&slow);
+
+	persistent(&none, NULL, "true", 0);
+	ok(!none.nready && none.result.outcome == EXEC_NOT_STARTED, "not started");
+	run_release(&none);
+	none.ex->free(none.ex);
+	ok_int((long)count_fds(), (long)before, "no fd is left");
 }
 
 static void
@@ -332,6 +416,7 @@ main(void)
 	strvec_push(&env, "X=y");
 	direct = direct_new(loop, "/bin/sh");
 	fds = count_fds();
+	test_persistent();
 	test_exits();
 	test_usage();
 	test_timeout();

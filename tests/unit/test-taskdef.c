@@ -212,10 +212,25 @@ test_fields(void)
 	check_refused(EXEC("\"remote\":true"), "tasks.t.exec.remote: is not in this vx");
 	check_refused(EXEC("\"resources\":1"), "not in this vx: 'concurrency'");
 	check_refused(EXEC("\"retries\":1"), "tasks.t.exec.retries: is not in this vx yet");
-	check_refused(EXEC("\"persistent\":{}"), "is not in this vx yet");
+	check_accepted(EXEC("\"persistent\":{}"));
+	check_accepted(EXEC("\"persistent\":{\"readyWhen\":\"on port \\\\d+\"}"));
+	check_refused(EXEC("\"persistent\":true"),
+		"tasks.t.exec.persistent: is true: write {}, or { \"readyWhen\": \"…\" }");
+	check_refused(EXEC("\"persistent\":{\"ready\":\"x\"}"), "allowed here: readyWhen");
+	check_refused(EXEC("\"persistent\":{\"readyWhen\":1}"), "readyWhen: is a number");
+	check_refused(EXEC("\"persistent\":{\"readyWhen\":\"\"}"), "readyWhen: is empty");
+	check_refused(EXEC("\"persistent\":{\"readyWhen\":\"up (now\"}"),
+		"readyWhen: is no regular expression: at character 4: this parenthesis");
+	check_refused(
+		TASK("\"exec\":{\"command\":\"x\",\"persistent\":{}},\"cache\":{\"inputs\":{},"
+		     "\"outputs\":{\"files\":[]}}"),
+		"tasks.t.cache: a persistent task has no result");
+	check_refused(TASK("\"persistent\":{}"), "write exec.persistent: {}");
+	check_refused(EXEC("\"readyWhen\":\"x\""), "write persistent.readyWhen");
+	check_refused(EXEC("\"persistent\":{},\"retries\":1"), "tasks.t.exec.retries: ");
 	check_refused(EXEC("\"env\":{\"secret\":[]}"), "env.secret: is not in this vx yet");
 	check_refused(EXEC("\"timeot\":1"), "did you mean 'timeout'? allowed here: command, env, "
-					    "sandbox, timeout");
+					    "persistent, sandbox, timeout");
 	check_refused(EXEC("\"xx\":1"), "unknown field; allowed here: command");
 	check_refused(SANDBOX("\"hermetic\":true"), "is not in this vx yet");
 	check_refused(SANDBOX("\"ignore\":{}"), "is not in this vx yet");

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looks in what a persistent task prints for the line that says that it is ready (spec/execution.md §7):
+ * each line of each stream without its break and without terminal escapes, and what has come of a line
+ * that is not at its end yet. Of a long line the last READY_LINE_MAX bytes count.
+ */
+#ifndef EXEC_READY_H
+#define EXEC_READY_H
+
+#include "exec/exec.h"
+#include "util/escape.h"
+
+struct regex;
+
+enum {
+	READY_LINE_MAX = 65536
+};
+
+struct ready {
+	const struct regex *when;
+	struct {
+		struct escape_state strip;
+		struct strbuf line;
+	} streams[2];
+};
+void ready_init(struct ready *r, const struct regex *when);
+void ready_release(struct ready *r);
+/* True: it is ready. */
+bool ready_sees(struct ready *r, enum exec_stream stream, const char *p, size_t n);
+
+#endif
