@@ -73,7 +73,7 @@ read_output(struct exec_job *j, struct loop_fd *w)
 
 		j->rq.output(j->rq.ctx, stream, buf, (size_t)n);
 		if (j->awaited && j->rq.ready_when && !j->stop &&
-			ready_sees(&j->ready, stream, buf, (size_t)n))
+			readiness_sees(&j->ready, stream, buf, (size_t)n))
 			become_ready(j);
 		return true;
 	}
@@ -324,7 +324,7 @@ finish(struct exec_job *j)
 		close_output(j, &j->out[i]);
 	loop_remove_fd(j->loop, &j->exit);
 	fd_close(&j->input);
-	ready_release(&j->ready);
+	readiness_release(&j->ready);
 	if (j->ops->finish)
 		j->ops->finish(j, &r);
 	fd_close(&j->proc.pidfd);
@@ -353,7 +353,7 @@ init(struct exec_job *j, struct loop *l, const struct job_ops *ops, const struct
 	j->started.fire = started_fired;
 	j->input = -1;
 	j->awaited = rq->persistent;
-	ready_init(&j->ready, rq->ready_when);
+	readiness_init(&j->ready, rq->ready_when);
 	j->started_ns = clock_monotonic_ns();
 }
 

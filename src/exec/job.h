@@ -20,7 +20,7 @@
 #define EXEC_JOB_H
 
 #include "exec/exec.h"
-#include "exec/ready.h"
+#include "exec/readiness.h"
 #include "util/loop.h"
 #include "util/proc.h"
 
@@ -61,9 +61,9 @@ struct exec_job {
 	/* job.c's own. */
 	struct loop_fd exit, out[2];
 	struct loop_timer timeout, grace, tick, drain, started;
-	int input;          /* of a persistent one: the end of the pipe that vx holds */
-	bool awaited;       /* persistent, and not ready yet */
-	struct ready ready; /* with ready_when: looks for the line */
+	int input;              /* of a persistent one: the end of the pipe that vx holds */
+	bool awaited;           /* persistent, and not ready yet */
+	struct readiness ready; /* with ready_when: looks for the line */
 	uint64_t started_ns, ended_ns;
 	enum job_stop stop;
 	bool exited;  /* by pidfd; not reaped */

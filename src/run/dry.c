@@ -2,51 +2,82 @@
 #include "run/dry.h"
 #include "cache/history.h"
 #include "run/run.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
 #include "util/err.h"
 #include "util/strbuf.h"
 #include "workspace/workspace.h"
+
+struct counts {
+	size_t hits, misses, uncached, unneeded;
+};
+
+/* Keys, and what the cache has. */
+static int
+look_up(struct plan *p, struct task *t, struct index *ix, const struct run_options *o,
+	struct err *e)
+{
+	enum entry_making least = o->sandbox == SANDBOX_ALL ? MADE_CONFINED : MADE_UNCONFINED;
+
+	if (t->late)
+		return 0;
+	if (plan_key(p, t, e))
+		return -1;
+	if (!t->node->def->cache || !ix || o->no_read)
+		return 0;
+	return plan_look_up(p, t, ix, least, e);
+}
+
+static const char *
+describe(const struct task *t, bool needed, bool cached, struct counts *c, const char **ret_phrase)
+{
+	if (node_is_group(t->node)) {
+		*ret_phrase = "group";
+		return "○";
+	}
+	if (t->node->def->persistent && !needed) {
+		c->unneeded++;
+		*ret_phrase = "not needed, not started";
+		return "−";
+	}
+	if (!cached) {
+		c->uncached++;
+		*ret_phrase = t->node->def->persistent ? "persistent" : "no-cache";
+		return "·";
+	}
+	if (t->found) {
+		c->hits++;
+		*ret_phrase = "hit";
+		return "◉";
+	}
+	c->misses++;
+	*ret_phrase = t->late ? "known when its dependencies have run" : "miss";
+	return "▶";
+}
 
 int
 dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_options *o,
 	struct strbuf *out, struct err *e)
 {
-	size_t hits = 0, misses = 0, uncached = 0;
-	enum entry_making least = o->sandbox == SANDBOX_ALL ? MADE_CONFINED : MADE_UNCONFINED;
+	cleanup_free bool *needed = NULL;
+	struct counts c = {0};
+	size_t n;
 
+	for (size_t i = 0; i < p->g->n; i++)
+		if (look_up(p, &p->tasks[i], ix, o, e))
+			return -1;
+	needed = plan_find_needed(p);
 	for (size_t i = 0; i < p->g->n; i++) {
-		struct task *t = &p->tasks[i];
+		const struct task *t = &p->tasks[i];
 		const struct taskdef *def = t->node->def;
-		const char *symbol = "▶", *phrase = "miss";
+		const char *phrase, *symbol = describe(t, needed[i], def->cache && ix, &c, &phrase);
 		char hex[DIGEST_HEX] = "--------", p50[40] = "";
 		uint64_t ms = 0;
 
-		if (!t->late) {
-			if (plan_key(p, t, e))
-				return -1;
+		if (t->has_key)
 			digest_hex(&t->key, hex);
-		}
-		if (node_is_group(t->node)) {
-			symbol = "○";
-			phrase = "group";
-		} else if (!def->cache || !ix) {
-			symbol = "·";
-			phrase = "no-cache";
-			uncached++;
-		} else if (t->late) {
-			phrase = "known when its dependencies have run";
-			misses++;
-		} else {
-			if (!o->no_read && plan_look_up(p, t, ix, least, e))
-				return -1;
-			if (t->found) {
-				symbol = "◉";
-				phrase = "hit";
-				hits++;
-			} else {
-				misses++;
-			}
-		}
-		if (!t->found && !node_is_group(t->node) && history_p50(h, t->node->id, &ms, e) < 0)
+		if (!t->found && !node_is_group(t->node) && !def->persistent &&
+			history_p50(h, t->node->id, &ms, e) < 0)
 			return -1;
 		if (ms)
 			snprintf(p50, sizeof(p50), "  ~%llums", (unsigned long long)ms);
@@ -54,8 +85,11 @@ dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_
 		if (def->description)
 			strbuf_addf(out, "    %s\n", def->description);
 	}
-	strbuf_addf(out, "%zu task%s: %zu to be hits, %zu to miss, %zu without cache\n",
-		hits + misses + uncached, hits + misses + uncached == 1 ? "" : "s", hits, misses,
-		uncached);
+	n = c.hits + c.misses + c.uncached;
+	strbuf_addf(out, "%zu task%s: %zu to be hits, %zu to miss, %zu without cache", n,
+		n == 1 ? "" : "s", c.hits, c.misses, c.uncached);
+	if (c.unneeded)
+		strbuf_addf(out, "; %zu not needed", c.unneeded);
+	strbuf_addch(out, '\n');
 	return 0;
 }

@@ -33,6 +33,7 @@ on_output(void *ctx, enum exec_stream stream, const char *p, size_t n)
 static void
 remove_job(struct sched *s, struct job *j)
 {
+	s->npersistent -= j->task->node->def->persistent;
 	s->jobs[j->slot] = s->jobs[--s->njobs];
 	s->jobs[j->slot]->slot = j->slot;
 }
@@ -40,6 +41,7 @@ remove_job(struct sched *s, struct job *j)
 static void
 free_job(struct job *j)
 {
+	serve_release(j);
 	captured_release(&j->output);
 	strvec_release(&j->notes);
 	moment_release(&j->moment);
@@ -136,6 +138,8 @@ on_done(void *ctx, struct exec_result *r)
 	note_no_reports(s, r);
 	if (aborted)
 		t->status = TASK_ABORTED;
+	if (t->node->def->persistent)
+		serve_ended(j, r);
 	if (r->outcome == EXEC_NOT_STARTED) {
 		strbuf_addch(&r->error, '\n');
 		captured_add(&j->output, EXEC_STDERR, r->error.buf, r->error.len);
@@ -167,7 +171,8 @@ on_done(void *ctx, struct exec_result *r)
 	save = t->status == TASK_SUCCESS && sched_will_save(s, t) && !t->tainted;
 	left = !t->sandboxed || (r->commit && !aborted && r->outcome == EXEC_EXITED);
 	/* Stopped by vx: nothing of it reaches the workspace (r->commit is dropped below). */
-	if (!aborted && r->outcome == EXEC_EXITED && settle_result(s, j, r, save, &e)) {
+	if (!aborted && r->outcome == EXEC_EXITED && !t->node->def->persistent &&
+		settle_result(s, j, r, save, &e)) {
 		/* A stop that came before the moves began. */
 		aborted = e.num == ECANCELED;
 		left = !t->sandboxed || (left && !aborted);
@@ -291,7 +296,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	cleanup_strvec struct strvec env = STRVEC_INIT;
 	cleanup_close int cwd = -1;
 
-	if (check_key(s, j, e) || plan_inputs(s->plan, t, e))
+	if (check_key(s, j, e) || plan_inputs(s->plan, t, e) || serve_prepare(j, e))
 		return -1;
 	note_empty_inputs(j);
 	j->executor = executor_for(s, t, e);
@@ -323,6 +328,9 @@ start_job(struct sched *s, struct job *j, struct err *e)
 			.timeout_ms = t->timeout_ms,
 			.grace_ms = s->o->grace_ms,
 			.policy = j->policy,
+			.persistent = def->persistent,
+			.ready_when = j->ready_when,
+			.ready = serve_ready,
 			.output = on_output,
 			.done = on_done,
 			.ctx = j,
@@ -356,4 +364,6 @@ execute_task(struct sched *s, struct task *t)
 	s->jobs[s->njobs++] = j;
 	s->executed = true;
 	report_started(s->o->report, t, j->command);
+	if (n->def->persistent)
+		serve_started(j);
 }

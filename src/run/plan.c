@@ -54,13 +54,63 @@ add_probes(struct plan *p, struct task *t, bool may_need)
 			&p->probes, NULL, c->workspace_runtime[i], t->own_probes ? t : NULL);
 }
 
-/* Whether what the keys of those behind it are made of may change when it runs. */
+/* Whether what the keys of those behind it are made of may change when it runs. Not so for a persistent
+ * one, or it would have to be started to find out that nothing needs it; what it changes all the same is
+ * seen when a key is checked (plan_begin). */
 static bool
 unsettles(const struct plan *p, const struct task *t)
 {
-	return (!node_is_group(t->node) && !t->node->def->cache) ||
-	       taskdef_leaves_project(t->node->def) ||
-	       fingerprint_may_move(&p->fingerprint, t->node, t->sandboxed, p->w->path);
+	return !t->node->def->persistent &&
+	       ((!node_is_group(t->node) && !t->node->def->cache) ||
+		       taskdef_leaves_project(t->node->def) ||
+		       fingerprint_may_move(&p->fingerprint, t->node, t->sandboxed, p->w->path));
+}
+
+/* What was asked for, and the persistent ones that it needs, by themselves or by groups. */
+static void
+find_foreground(struct plan *p)
+{
+	for (size_t i = p->g->n; i-- > 0;) {
+		struct task *t = &p->tasks[i];
+		bool stands = node_is_group(t->node) || t->node->def->persistent;
+
+		t->foreground = stands && (t->foreground || t->node->requested);
+		for (size_t d = 0; t->foreground && d < t->node->ndeps; d++)
+			plan_task(p, t->node->deps[d])->foreground = true;
+	}
+}
+
+bool *
+plan_find_needed(const struct plan *p)
+{
+	bool *needed = xcalloc(p->g->n, sizeof(*needed));
+
+	for (size_t i = p->g->n; i-- > 0;) {
+		const struct task *t = &p->tasks[i];
+		const struct node *n = t->node;
+
+		needed[i] = t->state != TASK_DONE && !t->found;
+		if (!node_is_group(n) && !n->def->persistent)
+			continue;
+		if (needed[i]) {
+			needed[i] = n->requested;
+			for (size_t d = 0; d < n->ndependents && !needed[i]; d++)
+				needed[i] = needed[n->dependents[d]->index];
+		}
+	}
+	return needed;
+}
+
+/* In one place, until the helper has the view for it: refused before anything runs. */
+static int
+refuse_sandboxed(const struct task *t, struct err *e)
+{
+	if (!t->sandboxed || !t->node->def->persistent)
+		return 0;
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: task %s: a sandboxed persistent task is not in this vx yet%s",
+		t->node->def->place, t->node->id,
+		t->node->def->sandbox ? "" : ": run without --sandbox what needs it");
 }
 
 int
@@ -94,6 +144,8 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 		t->sandboxed =
 			!node_is_group(n) &&
 			(mode == SANDBOX_ALL || (mode == SANDBOX_AS_DECLARED && n->def->sandbox));
+		if (refuse_sandboxed(t, e))
+			return -1;
 		for (size_t d = 0; d < n->ndeps; d++) {
 			const struct task *up = plan_task(p, n->deps[d]);
 
@@ -105,6 +157,7 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 		t->unsettles = unsettles(p, t);
 		add_probes(p, t, t->is_unfolded);
 	}
+	find_foreground(p);
 	return 0;
 }
 

@@ -33,7 +33,8 @@ enum task_status {
 	TASK_FAILED,
 	TASK_SKIPPED,
 	TASK_ABORTED,
-	TASK_NOT_RUN
+	TASK_NOT_RUN,
+	TASK_UNNEEDED /* persistent: nothing that runs needs it */
 };
 
 enum cache_status {
@@ -65,6 +66,11 @@ struct task {
 	size_t probes_left;
 	/* Its key no longer says what is on disk, or rests on one that does not: never saved. */
 	bool tainted;
+
+	/* Persistent: */
+	bool foreground;  /* requested, by itself, by a group or as one that such a one needs */
+	bool is_ready;    /* it was ready: what depends on it has been told */
+	bool never_ready; /* it failed without having been */
 
 	bool sandboxed; /* to be executed in a sandbox */
 	bool looked_up; /* the index was asked */
@@ -117,6 +123,10 @@ plan_task(const struct plan *p, const struct node *n)
 {
 	return &p->tasks[n->index];
 }
+
+/* By task: for groups and persistent ones, whether somebody needs them: who asked for them, or a command
+ * that may yet run. The array is the caller's. */
+bool *plan_find_needed(const struct plan *p);
 
 /* Fills task.inputs, which are gone after plan_list_files. */
 int plan_inputs(struct plan *p, struct task *t, struct err *e);

@@ -24,6 +24,7 @@ status_word(const struct task *t)
 	case TASK_ABORTED:
 		return "aborted";
 	case TASK_NOT_RUN:
+	case TASK_UNNEEDED:
 		break;
 	}
 	return "not-run";
@@ -52,7 +53,8 @@ record_task(struct sched *s, const struct task *t, const struct exec_result *r)
 	struct history_denial *denials = NULL;
 	size_t n = r ? r->ndenials : 0;
 
-	if (node_is_group(t->node) || t->status == TASK_ABORTED || t->status == TASK_NOT_RUN)
+	if (node_is_group(t->node) || t->status == TASK_ABORTED || t->status == TASK_NOT_RUN ||
+		t->status == TASK_UNNEEDED)
 		return;
 	if (n)
 		denials = xcalloc(n, sizeof(*denials));

@@ -6,7 +6,7 @@ enum {
 };
 
 struct counts {
-	size_t total, ok, failed, skipped, aborted, not_run, current, restored, miss, none;
+	size_t total, ok, failed, skipped, aborted, not_run, running, current, restored, miss, none;
 	uint64_t max, min, sum;
 	size_t executed;
 };
@@ -28,7 +28,14 @@ count(const struct plan *p)
 		case TASK_NOT_RUN:
 			c.not_run++;
 			continue;
+		case TASK_UNNEEDED:
+			continue;
 		case TASK_SUCCESS:
+			if (report_is_running(t))
+				c.running++;
+			else
+				c.ok++;
+			break;
 		case TASK_HIT:
 			c.ok++;
 			break;
@@ -46,6 +53,9 @@ count(const struct plan *p)
 			continue;
 		c.miss += t->cache == CACHE_MISS;
 		c.none += t->cache == CACHE_NONE;
+		/* They end when vx says so. */
+		if (t->node->def->persistent)
+			continue;
 		c.executed++;
 		c.sum += t->duration_ns;
 		if (t->duration_ns > c.max)
@@ -96,6 +106,18 @@ add_failed(const struct report *r, struct strbuf *out, const struct plan *p)
 		strbuf_addch(out, '\n');
 }
 
+/* The frame of a task that stays: what it prints from here on comes below the footer. */
+static void
+add_open_end(const struct report *r, struct strbuf *out, const struct task *t)
+{
+	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
+
+	if (r->live_mid_line)
+		strbuf_addch(out, '\n');
+	report_add_outcome(&outcome, t, NULL);
+	report_add_frame_close(r, out, t, outcome.buf);
+}
+
 void
 report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stopped_by)
 {
@@ -105,6 +127,10 @@ report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stop
 	char wall[32], max[32], avg[32], min[32];
 	bool first = true;
 
+	if (r->live) {
+		add_open_end(r, &out, r->live);
+		r->streamed = r->live;
+	}
 	r->live = NULL;
 	strbuf_add(&out, r->replays.buf, r->last_is_framed ? r->replay_last : r->replays.len);
 	strbuf_addf(&head, "─ vx %s", PACKAGE_VERSION);
@@ -113,8 +139,9 @@ report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stop
 	strbuf_addch(&out, '\n');
 	report_add_coloured(r, &out, DIM, "projects ");
 	strbuf_addf(&out, "%zu\n", r->o.nprojects);
-	add_meter(r, &out, "tasks    ", c.ok, c.total + c.aborted + c.not_run);
+	add_meter(r, &out, "tasks    ", c.ok + c.running, c.total + c.aborted + c.not_run);
 	add_part(&out, c.ok, "ok", &first);
+	add_part(&out, c.running, "running", &first);
 	add_part(&out, c.failed, "failed", &first);
 	add_part(&out, c.skipped, "skipped", &first);
 	add_part(&out, c.aborted, "aborted", &first);
@@ -150,6 +177,7 @@ report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stop
 	if (c.total && cached == c.total)
 		strbuf_adds(&out, " · all cached");
 	first = false;
+	add_part(&out, c.running, "running", &first);
 	add_part(&out, c.failed, "failed", &first);
 	add_part(&out, c.skipped, "skipped", &first);
 	if (stopped_by)

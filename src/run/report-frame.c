@@ -80,7 +80,10 @@ report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_r
 {
 	switch (t->status) {
 	case TASK_SUCCESS:
-		strbuf_adds(out, "success");
+		strbuf_adds(out, report_is_running(t) ? "ready" : "success");
+		break;
+	case TASK_UNNEEDED:
+		strbuf_adds(out, "not needed");
 		break;
 	case TASK_HIT:
 		strbuf_adds(out, t->cache == CACHE_UP_TO_DATE ? "up-to-date" : "restored-local");
@@ -98,6 +101,13 @@ report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_r
 		break;
 	case TASK_FAILED:
 		strbuf_adds(out, "failed (");
+		if (t->never_ready)
+			strbuf_adds(out, "never ready: ");
+		if (t->never_ready && res && res->outcome == EXEC_NOT_STARTED) {
+			/* It had no exit. */
+			strbuf_adds(out, "could not be started)");
+			break;
+		}
 		if (t->timed_out)
 			add_timeout(out, t);
 		strbuf_addf(out, "exit %d", t->exit_code);
@@ -125,6 +135,7 @@ outcome_colour(const struct task *t)
 	case TASK_SKIPPED:
 	case TASK_ABORTED:
 	case TASK_NOT_RUN:
+	case TASK_UNNEEDED:
 		return YELLOW;
 	case TASK_HIT:
 		return CYAN;
@@ -299,13 +310,15 @@ report_add_line(const struct report *r, struct strbuf *out, const struct report_
 	const struct task *t = end->task;
 	cleanup_strbuf struct strbuf outcome = STRBUF_INIT, left = STRBUF_INIT;
 	cleanup_strbuf struct strbuf status = STRBUF_INIT, word = STRBUF_INIT;
-	bool executed = t->status != TASK_SKIPPED && t->status != TASK_ABORTED;
+	bool executed = t->status != TASK_SKIPPED && t->status != TASK_ABORTED &&
+			t->status != TASK_UNNEEDED;
 	static const char *const words[] = {"no-cache", "miss", "fresh", "local"};
 	const char *glyph = "⏺";
 	char time[32];
 
 	switch (t->status) {
 	case TASK_SUCCESS:
+		glyph = report_is_running(t) ? "▸" : glyph;
 		break;
 	case TASK_HIT:
 		glyph = t->cache == CACHE_UP_TO_DATE ? "►" : "⇢";
@@ -321,6 +334,9 @@ report_add_line(const struct report *r, struct strbuf *out, const struct report_
 		break;
 	case TASK_NOT_RUN:
 		glyph = "◌";
+		break;
+	case TASK_UNNEEDED:
+		glyph = "−";
 		break;
 	}
 	report_duration(t->duration_ns, time, sizeof(time));

@@ -25,6 +25,13 @@ struct row {
 	uint64_t since_ns;
 };
 
+/* A persistent task below the footer. */
+struct kept_task {
+	const struct task *task;
+	struct escape_state strip[3];
+	struct strbuf line[3]; /* of several: of each stream, what has no end yet */
+};
+
 struct report {
 	struct report_options o;
 	bool tty; /* stdout is a terminal: there is a live region */
@@ -37,6 +44,10 @@ struct report {
 	const struct task *live; /* the one task that streams between frame open and close */
 	bool live_mid_line;
 	struct escape_state strip[3];
+	const struct task *streamed; /* what was live when the footer came */
+	struct kept_task *kept;
+	size_t nkept;
+	int kept_width;        /* of the longest name */
 	struct strbuf pending; /* permanent text that waits for the next redraw */
 	struct strbuf replays; /* failure frames, printed above the footer */
 	size_t replay_last;    /* where the last of them begins */
@@ -45,8 +56,24 @@ struct report {
 	bool gone;             /* the reader closed the pipe */
 };
 
+/* Persistent, ready, and not at its end. */
+static inline bool
+report_is_running(const struct task *t)
+{
+	return t->is_ready && t->state == TASK_RUNNING;
+}
+
 /* report.c: permanent text, above the live region, in one write. */
 void report_emit(struct report *r, const struct strbuf *text);
+
+/* report-keep.c */
+bool report_is_kept(const struct report *r);
+/* False: it is none of them. */
+bool report_keep_output(
+	struct report *r, const struct task *t, enum exec_stream stream, const char *p, size_t n);
+/* It has ended: the rest of its lines. */
+void report_keep_ended(struct report *r, const struct task *t);
+void report_keep_release(struct report *r);
 
 /* report-frame.c */
 void report_add_coloured(

@@ -71,7 +71,7 @@ report_emit(struct report *r, const struct strbuf *text)
 		return;
 	strbuf_add(&r->pending, text->buf, text->len);
 	/* Under a region text waits for the next redraw, so that both change in one write. */
-	if (!r->tty || r->live || r->pending.len > PENDING_MAX)
+	if (!r->tty || r->live || report_is_kept(r) || r->pending.len > PENDING_MAX)
 		flush(r);
 	touch(r);
 }
@@ -131,6 +131,8 @@ form_of(const struct report *r, const struct task *t, bool has_output)
 		return FORM_NOTHING;
 	if (t->status == TASK_SKIPPED || t->status == TASK_ABORTED)
 		return FORM_LINE;
+	if (t->status == TASK_UNNEEDED)
+		return full ? FORM_LINE : FORM_NOTHING;
 	if (t->status == TASK_FAILED)
 		return full || (focused && requested) ? FORM_FRAME : FORM_LINE;
 	if (r->o.logs == LOGS_ERRORS)
@@ -191,13 +193,38 @@ report_started(struct report *r, const struct task *t, const char *command)
 	touch(r);
 }
 
+static void
+add_hash(struct strbuf *out, const struct task *t, const struct exec_result *result)
+{
+	char hex[DIGEST_HEX];
+
+	digest_hex(&t->key, hex);
+	report_add_outcome(out, t, result);
+	strbuf_addf(out, " %s %s\n", t->node->id, t->has_key ? hex : "-");
+}
+
+void
+report_ready(struct report *r, const struct task *t)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+	r->done++;
+	/* A frame would have no end. */
+	if (r->live != t && form_of(r, t, true) != FORM_NOTHING)
+		report_add_line(r, &out, &(struct report_end){.task = t});
+	if (r->o.logs == LOGS_HASH)
+		add_hash(&out, t, NULL);
+	report_emit(r, &out);
+	touch(r);
+}
+
 void
 report_output(
 	struct report *r, const struct task *t, enum exec_stream stream, const char *p, size_t n)
 {
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
-	if (r->live != t || !n)
+	if (!n || report_keep_output(r, t, stream, p, n) || r->live != t)
 		return;
 	report_add_content(r, &out, &r->strip[stream], p, n);
 	if (out.len)
@@ -250,7 +277,19 @@ report_ended(struct report *r, const struct report_end *end)
 	enum form form = form_of(r, t, has_output);
 
 	drop_row(r, t);
-	r->done++;
+	if (!t->is_ready)
+		r->done++;
+	/* It had its line when it was ready. */
+	else if (form == FORM_LINE && t->status == TASK_SUCCESS)
+		form = FORM_NOTHING;
+	if (report_is_kept(r)) {
+		report_keep_ended(r, t);
+		/* Below the footer only what they print; but this mode shows what failed, and when. */
+		if (t->status == TASK_FAILED && r->o.logs == LOGS_ERRORS)
+			report_add_frame(r, &out, end);
+		report_emit(r, &out);
+		return;
+	}
 	if (live) {
 		add_live_close(r, &out, end);
 	} else {
@@ -265,13 +304,8 @@ report_ended(struct report *r, const struct report_end *end)
 			break;
 		}
 	}
-	if (r->o.logs == LOGS_HASH) {
-		char hex[DIGEST_HEX];
-
-		digest_hex(&t->key, hex);
-		report_add_outcome(&out, t, end->result);
-		strbuf_addf(&out, " %s %s\n", t->node->id, t->has_key ? hex : "-");
-	}
+	if (r->o.logs == LOGS_HASH && (!t->is_ready || t->status != TASK_SUCCESS))
+		add_hash(&out, t, end->result);
 	add_replay(r, end, live || form == FORM_FRAME);
 	report_emit(r, &out);
 	touch(r);
@@ -311,7 +345,7 @@ report_write_error(const struct report *r)
 uint64_t
 report_redraw_at(const struct report *r)
 {
-	return r->live ? 0 : r->dirty_at;
+	return r->live || report_is_kept(r) ? 0 : r->dirty_at;
 }
 
 void
@@ -323,7 +357,7 @@ report_redraw(struct report *r)
 	char time[32];
 
 	r->dirty_at = 0;
-	if (!r->tty || r->live)
+	if (!r->tty || r->live || report_is_kept(r))
 		return;
 	add_erase(r, &out);
 	strbuf_add(&out, r->pending.buf, r->pending.len);
@@ -332,7 +366,8 @@ report_redraw(struct report *r)
 	for (size_t i = 0; i < rows; i++) {
 		report_duration(clock_monotonic_ns() - r->rows[i].since_ns, time, sizeof(time));
 		strbuf_reset(&line);
-		strbuf_addf(&line, "▸ %7s  %s", time, r->rows[i].task->node->id);
+		strbuf_addf(&line, "▸ %7s  %s%s", time, r->rows[i].task->node->id,
+			r->rows[i].task->is_ready ? "  ready" : "");
 		add_clipped(&out, line.buf, width);
 	}
 	strbuf_reset(&line);
@@ -381,6 +416,7 @@ void
 report_free(struct report *r)
 {
 	flush(r);
+	report_keep_release(r);
 	strbuf_release(&r->pending);
 	strbuf_release(&r->replays);
 	free(r->rows);

@@ -55,6 +55,8 @@ void report_free(struct report *r);
 void report_started(struct report *r, const struct task *t, const char *command);
 void report_output(
 	struct report *r, const struct task *t, enum exec_stream stream, const char *p, size_t n);
+/* A persistent one is ready: that much is told of it while it runs. */
+void report_ready(struct report *r, const struct task *t);
 /* Whether the end of this hit prints what the task had printed: else it need not be loaded. */
 bool report_shows_hit(const struct report *r, const struct task *t, bool current);
 void report_ended(struct report *r, const struct report_end *end);
@@ -64,6 +66,14 @@ void report_notice(struct report *r, const char *fmt, ...) attr_printf(2, 3);
 void report_warn(const char *fmt, ...) attr_printf(1, 2);
 /* Failure frames again, then the footer. `tasks` are all of the plan. */
 void report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stopped_by);
+
+/* Persistent tasks that stay, after the footer: what they printed that was not shown yet, and from now on
+ * all that they print, as it comes; of several, line by line below their names. */
+struct report_kept {
+	const struct task *task;
+	const struct captured *output;
+};
+void report_keep(struct report *r, const struct report_kept *kept, size_t n);
 
 /* The errno of a failed write to stdout, 0 when all went out (or the reader had gone away). */
 int report_write_error(const struct report *r);

@@ -30,7 +30,8 @@
 #include <sys/stat.h>
 
 enum {
-	GRACE_MAX_MS = 2147483647
+	WAIT_MAX_MS = 2147483647,
+	READY_NOTICE_MS = 10000, /* VX_READY_NOTICE_MS */
 };
 
 bool
@@ -85,6 +86,24 @@ struct run {
 	bool complete; /* all tasks were looked at: the file memory may forget the rest */
 };
 
+/* What is written below .vx. */
+static void
+close_state(struct run *r)
+{
+	if (r->history)
+		history_close(r->history);
+	if (r->stamps)
+		index_close(r->stamps);
+	if (r->store)
+		store_close(r->store);
+	if (r->fh)
+		filehash_close(r->fh, r->complete);
+	r->history = NULL;
+	r->stamps = r->index = NULL;
+	r->store = NULL;
+	r->fh = NULL;
+}
+
 static void
 run_release(struct run *r)
 {
@@ -92,17 +111,10 @@ run_release(struct run *r)
 		report_free(r->report);
 	if (r->loop)
 		loop_free(r->loop);
-	if (r->history)
-		history_close(r->history);
-	if (r->stamps)
-		index_close(r->stamps);
-	if (r->store)
-		store_close(r->store);
 	if (r->plan.tasks)
 		plan_release(&r->plan);
 	files_release(&r->files);
-	if (r->fh)
-		filehash_close(r->fh, r->complete);
+	close_state(r);
 	graph_release(&r->g);
 	workspace_release(&r->w);
 	root_release(&r->root);
@@ -309,16 +321,15 @@ clean_cache(struct run *r)
 		report_warn("%s", note);
 }
 
+/* Milliseconds in the environment; what is no number counts as nothing. */
 static uint64_t
-kill_grace(void)
+env_ms(const char *name, uint64_t otherwise)
 {
-	const char *grace = getenv("VX_KILL_GRACE_MS");
+	const char *text = getenv(name);
 	struct err ignored = ERR_INIT;
 	uint64_t ms;
 
-	if (!grace || num_parse_u64(grace, 0, GRACE_MAX_MS, &ms, "VX_KILL_GRACE_MS", &ignored))
-		return EXEC_GRACE_MS;
-	return ms;
+	return text && !num_parse_u64(text, 0, WAIT_MAX_MS, &ms, name, &ignored) ? ms : otherwise;
 }
 
 /* What a run and the probes of --dry have in common. */
@@ -332,7 +343,8 @@ sched_options_of(
 		.concurrency = concurrency,
 		.default_timeout_ms = o->timeout_ms ? o->timeout_ms : r->w.settings.timeout_ms,
 		.default_timeout_by = o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
-		.grace_ms = kill_grace(),
+		.grace_ms = env_ms("VX_KILL_GRACE_MS", EXEC_GRACE_MS),
+		.ready_notice_ms = env_ms("VX_READY_NOTICE_MS", READY_NOTICE_MS),
 		.guard_pidfd = guard->pidfd,
 	};
 }
@@ -354,11 +366,53 @@ dry(struct run *r, const struct run_options *o, unsigned concurrency, const stru
 			  : dry_print(&r->plan, r->index, r->history, o, product, e);
 }
 
+/* What ends a run: once, before its servers are waited for, if any stay. */
+struct finish {
+	struct run *r;
+	const struct run_options *o;
+	unsigned concurrency;
+	uint64_t begin;
+	int64_t started;
+	int code;
+	bool done;
+};
+
+static void
+finish(struct finish *f, const struct sched_result *res)
+{
+	struct run *r = f->r;
+
+	f->code = res->stopped_by ? 128 + res->stopped_by : !res->ok;
+	report_footer(r->report, &r->plan, clock_monotonic_ns() - f->begin, res->stopped_by);
+	if (report_write_error(r->report)) {
+		report_warn(
+			"write to standard output: %s", strerror(report_write_error(r->report)));
+		f->code = f->code ? f->code : 1;
+	}
+	if (!res->stopped_by)
+		record(r, f->o->command, res, f->concurrency, f->started, f->code);
+	if (!res->stopped_by && r->store)
+		clean_cache(r);
+	r->complete = !res->stopped_by && f->o->all;
+	f->done = true;
+}
+
+/* Servers stay: what the run wrote is put away, and the next one may begin. The guard keeps watching. */
+static void
+in_foreground(void *ctx, const struct sched_result *res)
+{
+	struct finish *f = ctx;
+
+	finish(f, res);
+	close_state(f->r);
+	state_unlock(f->r->lockfd);
+}
+
 static int
 execute(struct run *r, const struct run_options *o, unsigned concurrency, const struct guard *guard,
 	uint64_t begin, const sigset_t *signals, struct err *e)
 {
-	int64_t started = (int64_t)clock_wall_ns();
+	struct finish f = {r, o, concurrency, begin, (int64_t)clock_wall_ns(), 0, false};
 	struct sched_options so;
 	struct sched_result res;
 	struct report_options ro = {
@@ -369,7 +423,6 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 		.sandbox_off = o->sandbox == SANDBOX_OFF,
 		.cache_dir = r->index ? r->cache_path : NULL,
 	};
-	int code;
 
 	if (loop_new(signals, &r->loop, e))
 		return -1;
@@ -390,22 +443,18 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	so.sandbox = o->sandbox;
 	so.cont = o->cont;
 	so.cache_dir = r->cache_path;
+	so.in_foreground = in_foreground;
+	so.ctx = &f;
 	if (sched_run(&so, &res, e))
 		return -1;
-	code = res.stopped_by ? 128 + res.stopped_by : !res.ok;
-	report_footer(r->report, &r->plan, clock_monotonic_ns() - begin, res.stopped_by);
-	if (report_write_error(r->report)) {
-		report_warn(
-			"write to standard output: %s", strerror(report_write_error(r->report)));
-		code = code ? code : 1;
-	}
-	if (!res.stopped_by)
-		record(r, o->command, &res, concurrency, started, code);
-	if (!res.stopped_by && r->store)
-		clean_cache(r);
-	r->complete = !res.stopped_by && o->all;
+	if (!f.done)
+		finish(&f, &res);
+	else if (res.stopped_by)
+		f.code = 128 + res.stopped_by;
+	else if (!res.ok)
+		f.code = 1;
 	sched_result_release(&res);
-	return code;
+	return f.code;
 }
 
 /* In the guard, when the core is dead and its children are gone: what it left on disk. */
@@ -417,6 +466,9 @@ recover(void *ctx)
 
 	/* A dry run makes nothing, and has no lock: what is there is another run's. */
 	if (r->lockfd < 0)
+		return;
+	/* Where the core has given it up, another run may have it by now, and knows its scratches. */
+	if (!state_lock_again(r->lockfd))
 		return;
 	if (scratch_recover(r->root.path, r->root.fd, &e))
 		report_warn("%s", e.text);

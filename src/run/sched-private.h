@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of one run share: sched.c (order and ends), execute.c (commands), hit.c (what the
- * cache gives), settle.c (what it is given), own.c (whose the outputs on disk are), record.c (what
+ * What the files of one run share: sched.c (order and ends), execute.c (commands), serve.c (those that
+ * go on), hit.c (what the cache gives), settle.c (what it is given), own.c (whose the outputs on disk are), record.c (what
  * the history gets). Nobody else includes this.
  */
 #ifndef RUN_SCHED_PRIVATE_H
@@ -20,6 +20,7 @@
 
 struct policy;
 struct project;
+struct regex;
 struct scratch_area;
 struct stage;
 
@@ -50,6 +51,11 @@ struct job {
 	/* Of one that adds to others' outputs, unsandboxed: what was there. */
 	struct outputs_before before;
 	size_t slot; /* in sched.jobs */
+	/* Persistent: */
+	struct regex *ready_when;
+	struct loop_timer notice; /* that it is not ready yet */
+	uint64_t begun_ns;        /* monotonic */
+	bool asked;               /* to end, as nothing needs it any more */
 	/* What its outputs select was vx's to remove, and no stamp says yet what it leaves. */
 	bool remember;
 };
@@ -60,6 +66,14 @@ struct sched {
 	struct ready ready;
 	struct job **jobs;
 	size_t njobs, jobs_cap;
+	size_t npersistent; /* of the jobs: they take no place */
+	size_t nserving;    /* of these: ready, so that nobody waits for them */
+	/* Persistent tasks whose turn has come, and of which it is to be seen whether anything needs them. */
+	struct task **undecided;
+	size_t nundecided, undecided_cap;
+	bool undecided_new;
+	bool foreground_ended; /* one of those that were to stay has ended by itself */
+	bool in_foreground;    /* everything else is over, and said */
 	struct ready restores; /* found in the cache, not yet in place */
 	struct loop_timer restore_timer, redraw_timer;
 	bool restore_armed, redraw_armed;
@@ -86,6 +100,13 @@ struct sched {
 
 /* sched.c */
 void sched_end_task(struct sched *s, struct task *t);
+/* Those that wait for t may be ready: it has ended, or is ready itself. Once. */
+void sched_tell_dependants(struct sched *s, struct task *t);
+/* To be executed in its turn. */
+void sched_push(struct sched *s, struct task *t);
+/* Every task has its end now, but for those that stay: what never ran, and whether all is well. */
+void sched_close_books(struct sched *s);
+bool sched_restores_left(const struct sched *s);
 /* All that t depends on has ended. */
 void sched_became_ready(struct sched *s, struct task *t);
 bool sched_is_stopping(const struct sched *s);
@@ -106,6 +127,24 @@ const char **sched_nested_dirs(const struct project *p);
 
 /* execute.c: starts the command of a task that is ready; its end comes from the loop. */
 void execute_task(struct sched *s, struct task *t);
+
+/* serve.c */
+/* A persistent task, all of whose dependencies are done. */
+void serve_consider(struct sched *s, struct task *t);
+/* Before anything is dispatched: starts those that something needs, ends the others. */
+void serve_decide(struct sched *s);
+/* Its command was started. */
+int serve_prepare(struct job *j, struct err *e);
+void serve_started(struct job *j);
+void serve_ready(void *job);
+/* Its command has ended, however; task.status is what it says. */
+void serve_ended(struct job *j, const struct exec_result *r);
+void serve_release(struct job *j);
+/*
+ * Nothing runs but what serves, and nothing else will: ends what does not stay, dependants first. True
+ * when none is left. Called again after each end.
+ */
+bool serve_close(struct sched *s);
 
 /* hit.c: looks a keyed task up. True: it ended, or waits among the restores, or was found lost and
  * has gone its way as a miss. */

@@ -89,7 +89,8 @@ sched_report_end(struct sched *s, struct task *t, const struct job *j,
 					   .notes = j ? (const char *const *)j->notes.v : NULL,
 					   .nnotes = j ? j->notes.n : 0,
 				   });
-	record_task(s, t, r);
+	if (!s->in_foreground) /* it is recorded by then */
+		record_task(s, t, r);
 }
 
 /* The run is being stopped, or will be as soon as the loop has taken the signal. */
@@ -214,20 +215,36 @@ sched_became_ready(struct sched *s, struct task *t)
 	}
 	if (!t->looked_up && hit_try(s, t))
 		return;
+	if (t->node->def->persistent)
+		serve_consider(s, t);
+	else
+		sched_push(s, t);
+}
+
+void
+sched_push(struct sched *s, struct task *t)
+{
 	t->state = TASK_READY;
 	ready_push(&s->ready, t->node);
 }
 
-/*
- * t has ended: those that wait for it may have become ready. Iterative: a chain of 50,000 groups or
- * skipped tasks must not be 50,000 calls deep, so ends that come from within only queue.
- */
 void
 sched_end_task(struct sched *s, struct task *t)
 {
 	t->state = TASK_DONE;
 	if (t->status == TASK_FAILED && s->o->cont == CONTINUE_NEVER)
 		s->halted = true;
+	if (!t->is_ready)
+		sched_tell_dependants(s, t);
+}
+
+/*
+ * Iterative: a chain of 50,000 groups or skipped tasks must not be 50,000 calls deep, so ends that come
+ * from within only queue.
+ */
+void
+sched_tell_dependants(struct sched *s, struct task *t)
+{
 	GROW(s->ended, s->nended + 1, s->ended_cap);
 	s->ended[s->nended++] = t;
 	if (s->telling)
@@ -255,8 +272,8 @@ may_start(const struct sched *s)
 	return !s->stopped_by && !s->halted;
 }
 
-static bool
-restores_left(const struct sched *s)
+bool
+sched_restores_left(const struct sched *s)
 {
 	return s->restores.n && !s->stopped_by;
 }
@@ -272,10 +289,10 @@ static void
 dispatch(struct sched *s)
 {
 	while (may_start(s) && !stop_is_asked() &&
-		s->njobs + s->prober.nrunning < s->o->concurrency) {
+		s->njobs - s->npersistent + s->prober.nrunning < s->o->concurrency) {
 		struct node *n;
 
-		if (shares_slot(s) && restores_left(s))
+		if (shares_slot(s) && sched_restores_left(s))
 			break;
 		/* a probe holds up all that waits for its task */
 		if (prober_start(&s->prober))
@@ -317,8 +334,18 @@ restore_one(struct loop_timer *timer)
 	struct sched *s = container_of(timer, struct sched, restore_timer);
 
 	s->restore_armed = false;
-	if (restores_left(s))
+	if (sched_restores_left(s))
 		hit_serve(s, plan_task(s->plan, ready_pop(&s->restores)), false);
+}
+
+/* Nothing runs that ends by itself, and nothing will be started. */
+static bool
+graph_is_over(const struct sched *s)
+{
+	bool more = s->ready.n || s->nundecided || prober_has_waiting(&s->prober);
+
+	return s->njobs == s->nserving && !s->prober.nrunning && !sched_restores_left(s) &&
+	       !(more && may_start(s));
 }
 
 static void
@@ -326,18 +353,17 @@ on_idle(void *ctx)
 {
 	struct sched *s = ctx;
 
+	serve_decide(s);
 	dispatch(s);
-	if (restores_left(s) && !s->restore_armed &&
-		!(shares_slot(s) && s->njobs + s->prober.nrunning)) {
+	if (sched_restores_left(s) && !s->restore_armed &&
+		!(shares_slot(s) && s->njobs - s->npersistent + s->prober.nrunning)) {
 		s->restore_timer.at_ns = clock_monotonic_ns();
 		s->restore_armed = true;
 		loop_add_timer(s->o->loop, &s->restore_timer);
 	}
 	arm_redraw(s);
 	/* A signal that waits is what the loop takes next: its number is the exit code. */
-	if (!s->njobs && !s->prober.nrunning && !restores_left(s) &&
-		((!s->ready.n && !prober_has_waiting(&s->prober)) || !may_start(s)) &&
-		!stop_is_asked())
+	if (graph_is_over(s) && !stop_is_asked() && serve_close(s))
 		loop_stop(s->o->loop);
 }
 
@@ -472,9 +498,8 @@ seed(struct sched *s)
 	}
 }
 
-/* What never ran, and why. */
-static void
-close_books(struct sched *s)
+void
+sched_close_books(struct sched *s)
 {
 	bool ok = true;
 
@@ -489,10 +514,10 @@ close_books(struct sched *s)
 			if (!node_is_group(t->node))
 				sched_report_end(s, t, NULL, NULL, NULL);
 		}
-		ok &= t->status == TASK_SUCCESS || t->status == TASK_HIT;
+		ok &= t->status == TASK_SUCCESS || t->status == TASK_HIT ||
+		      t->status == TASK_UNNEEDED;
 	}
 	s->result->ok = ok;
-	s->result->stopped_by = s->stopped_by;
 }
 
 static int
@@ -557,6 +582,7 @@ shut_down(struct sched *s, bool failed)
 	prober_release(&s->prober);
 	ready_release(&s->ready);
 	ready_release(&s->restores);
+	free(s->undecided);
 	free(s->ended);
 	free(s->jobs);
 	free(s->sh);
@@ -609,8 +635,9 @@ sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e
 		seed(&s);
 		r = loop_run(o->loop, e);
 	}
-	if (!r)
-		close_books(&s);
+	if (!r && !s.in_foreground)
+		sched_close_books(&s);
+	ret->stopped_by = s.stopped_by;
 	stage_free(s.stage);
 	shut_down(&s, r);
 	if (r)

@@ -4,7 +4,8 @@
  * fate is decided. Two tiers (spec/execution.md §3), each with the longest chain of dependants first: what
  * the cache can give is restored at once, whatever its dependencies do; the rest runs when its
  * dependencies are done, `concurrency` at a time. With a concurrency of one nothing is restored
- * while a command runs.
+ * while a command runs. A persistent task takes no place once it was started; what needs it waits until
+ * it is ready.
  *
  * One thread: restores and saves happen between two polls. So the tier of restores takes no worker's place,
  * and has no width of its own.
@@ -18,6 +19,7 @@ struct err;
 struct history;
 struct loop;
 struct report;
+struct sched_result;
 struct store;
 
 enum continue_mode {
@@ -40,8 +42,16 @@ struct sched_options {
 	uint64_t default_timeout_ms;
 	const char *default_timeout_by; /* who said so */
 	uint64_t grace_ms;
-	int guard_pidfd;       /* readable: the guard died; -1: there is none */
-	const char *cache_dir; /* absolute */
+	int guard_pidfd;          /* readable: the guard died; -1: there is none */
+	const char *cache_dir;    /* absolute */
+	uint64_t ready_notice_ms; /* how long readyWhen is waited for in silence */
+	/*
+	 * Every task has its end but for the persistent ones that stay until one of them, or a signal, ends
+	 * it all: called once, with what sched_run would return. After it nothing is written any more
+	 * but what they print.
+	 */
+	void (*in_foreground)(void *ctx, const struct sched_result *res);
+	void *ctx;
 	/* Test seam: executors of the test's own instead of direct and sandboxed. */
 	struct executor *fake;
 };

@@ -135,6 +135,18 @@ state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_si
 	return 1;
 }
 
+void
+state_unlock(int fd)
+{
+	flock(fd, LOCK_UN);
+}
+
+bool
+state_lock_again(int fd)
+{
+	return !flock(fd, LOCK_EX | LOCK_NB);
+}
+
 /* A cache is told by its index; one that was only begun holds nothing but what vx puts first. */
 static bool
 is_cache_place(int fd)

@@ -23,6 +23,11 @@ int state_make(int rootfd, const char *root_path, char **ret_path, struct err *e
 int state_lock(
 	const char *state_path, const char *command, int *ret_fd, int *ret_signal, struct err *e);
 
+/* Gives it up, for whoever else holds this fd, too. */
+void state_unlock(int fd);
+/* Takes it again by the same fd, if nobody else has it by now; true where it never was given up. */
+bool state_lock_again(int fd);
+
 /* Where the cache is: `flag` (--cache-dir, relative to the current directory), `setting` (relative to
  * the root, or below ~/), else .vx/cache, which is no link. Absolute and owned; it need not exist. */
 int state_cache_path(const struct root *root, const char *state_path, const char *setting,

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-#include "exec/ready.h"
+#include "exec/readiness.h"
 #include "util/regex.h"
 
 void
-ready_init(struct ready *r, const struct regex *when)
+readiness_init(struct readiness *r, const struct regex *when)
 {
-	*r = (struct ready){.when = when};
+	*r = (struct readiness){.when = when};
 	for (size_t i = 0; i < array_len(r->streams); i++)
 		strbuf_init(&r->streams[i].line);
 }
 
 void
-ready_release(struct ready *r)
+readiness_release(struct readiness *r)
 {
 	for (size_t i = 0; i < array_len(r->streams); i++)
 		strbuf_release(&r->streams[i].line);
 }
 
 static bool
-is_it(const struct ready *r, const char *line, size_t n)
+is_it(const struct readiness *r, const char *line, size_t n)
 {
 	if (n && line[n - 1] == '\r')
 		n--;
-	if (n > READY_LINE_MAX) {
-		line += n - READY_LINE_MAX;
-		n = READY_LINE_MAX;
+	if (n > READINESS_LINE_MAX) {
+		line += n - READINESS_LINE_MAX;
+		n = READINESS_LINE_MAX;
 	}
 	return regex_finds(r->when, line, n);
 }
 
 bool
-ready_sees(struct ready *r, enum exec_stream stream, const char *p, size_t n)
+readiness_sees(struct readiness *r, enum exec_stream stream, const char *p, size_t n)
 {
 	struct strbuf *line = &r->streams[stream == EXEC_STDERR].line;
 	size_t at = 0, end;
@@ -41,8 +41,8 @@ ready_sees(struct ready *r, enum exec_stream stream, const char *p, size_t n)
 		if (is_it(r, line->buf + at, end - at))
 			return true;
 	}
-	if (line->len - at > READY_LINE_MAX)
-		at = line->len - READY_LINE_MAX;
+	if (line->len - at > READINESS_LINE_MAX)
+		at = line->len - READINESS_LINE_MAX;
 	memmove(line->buf, line->buf + at, line->len - at);
 	strbuf_truncate(line, line->len - at);
 	return line->len && is_it(r, line->buf, line->len);

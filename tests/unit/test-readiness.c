@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "exec/ready.h"
+#include "exec/readiness.h"
 #include "tests/tap.h"
 #include "util/err.h"
 #include "util/regex.h"
 
-static struct ready ready;
+static struct readiness ready;
 static struct regex *when;
 
 static void
@@ -15,20 +15,20 @@ begin(const char *pattern)
 	when = regex_new(pattern, &e);
 	if (!when)
 		diag("%s", e.text);
-	ready_init(&ready, when);
+	readiness_init(&ready, when);
 }
 
 static void
 end(void)
 {
-	ready_release(&ready);
+	readiness_release(&ready);
 	regex_free(when);
 }
 
 static bool
 says(enum exec_stream stream, const char *text)
 {
-	return ready_sees(&ready, stream, text, strlen(text));
+	return readiness_sees(&ready, stream, text, strlen(text));
 }
 
 static void
@@ -42,7 +42,7 @@ check(const char *pattern, const char *text, bool want, const char *name)
 	end();
 	begin(pattern);
 	for (size_t i = 0; i < n && !split; i++)
-		split = ready_sees(&ready, EXEC_STDERR, text + i, 1);
+		split = readiness_sees(&ready, EXEC_STDERR, text + i, 1);
 	end();
 	ok(whole == want && split == want, "%s", name);
 }
@@ -66,7 +66,7 @@ test_long_lines(void)
 	says(EXEC_STDOUT, "hea");
 	says(EXEC_STDOUT, filler);
 	says(EXEC_STDOUT, filler);
-	ok(ready.streams[0].line.len <= READY_LINE_MAX, "of a long line little is kept");
+	ok(ready.streams[0].line.len <= READINESS_LINE_MAX, "of a long line little is kept");
 	ok(says(EXEC_STDOUT, "x tail"), "its end");
 	end();
 	begin("h.*tail");
