@@ -8,9 +8,52 @@ struct exec_job {
 	struct fake *f;
 	struct exec_request rq;
 	const struct fake_script *script;
-	struct loop_timer timer;
+	struct loop_timer timer, ready;
 	bool stopped;
+	struct exec_job *next; /* of those that run */
 };
+
+static void
+ready_fired(struct loop_timer *t)
+{
+	struct exec_job *j = container_of(t, struct exec_job, ready);
+
+	j->rq.ready(j->rq.ctx);
+}
+
+static void
+soon(struct exec_job *j, struct loop_timer *t)
+{
+	t->at_ns = clock_monotonic_ns();
+	loop_add_timer(j->f->loop, t);
+}
+
+static struct exec_job *
+find(const struct fake *f, const char *id)
+{
+	struct exec_job *j = f->jobs;
+
+	while (j && strcmp(j->rq.id, id) != 0)
+		j = j->next;
+	return j;
+}
+
+void
+fake_ready(struct fake *f, const char *id)
+{
+	soon(find(f, id), &find(f, id)->ready);
+}
+
+static void
+forget(struct exec_job *j)
+{
+	struct exec_job **at = &j->f->jobs;
+
+	while (*at != j)
+		at = &(*at)->next;
+	*at = j->next;
+	loop_remove_timer(j->f->loop, &j->ready);
+}
 
 static void
 finish(struct loop_timer *t)
@@ -42,6 +85,7 @@ finish(struct loop_timer *t)
 		};
 	}
 	j->f->running--;
+	forget(j);
 	j->rq.done(j->rq.ctx, &r);
 	free(j);
 }
@@ -63,10 +107,16 @@ start(struct executor *ex, const struct exec_request *rq, struct err *e)
 	snprintf(f->order + n, sizeof(f->order) - n, "%s ", rq->id);
 	if (++f->running > f->most)
 		f->most = f->running;
-	if (!j->script || !j->script->holds) {
-		j->timer.at_ns = clock_monotonic_ns();
-		loop_add_timer(f->loop, &j->timer);
-	}
+	j->ready.fire = ready_fired;
+	j->next = f->jobs;
+	f->jobs = j;
+	if (rq->persistent && !(j->script && j->script->starts))
+		soon(j, &j->ready);
+	if (!rq->persistent && !(j->script && j->script->holds))
+		soon(j, &j->timer);
+	for (struct exec_job *o = f->jobs; o; o = o->next)
+		if (o->script && o->script->ended_by && !strcmp(o->script->ended_by, rq->id))
+			soon(o, &o->timer);
 	if (f->on_start)
 		f->on_start(f, rq->id);
 	return j;
@@ -76,15 +126,18 @@ static void
 cancel(struct executor *ex, struct exec_job *j, int sig)
 {
 	struct fake *f = container_of(ex, struct fake, ex);
+	size_t n;
 
 	(void)sig;
 	f->cancels++;
 	if (j->stopped)
 		return;
 	j->stopped = true;
+	n = strlen(f->ends);
+	snprintf(f->ends + n, sizeof(f->ends) - n, "%s ", j->rq.id);
+	loop_remove_timer(f->loop, &j->ready);
 	loop_remove_timer(f->loop, &j->timer);
-	j->timer.at_ns = clock_monotonic_ns();
-	loop_add_timer(f->loop, &j->timer);
+	soon(j, &j->timer);
 }
 
 static void

@@ -16,6 +16,10 @@ struct fake_script {
 	void (*work)(void *ctx);
 	bool holds; /* ends only when cancelled */
 	bool finds; /* as a sandboxed task with one finding */
+	/* Persistent: */
+	bool starts; /* it is not ready until fake_ready; else at the next turn of the loop */
+	const char
+		*ended_by; /* ends when this one is started, with exit_code; else when cancelled */
 };
 
 struct fake {
@@ -26,9 +30,13 @@ struct fake {
 	char order[2048]; /* ids in the order of their start, each followed by a blank */
 	unsigned running, most;
 	unsigned cancels;
+	char ends[2048]; /* as `order`, of those that were cancelled, in the order of that */
+	struct exec_job *jobs;
 	void (*on_start)(struct fake *f, const char *id);
 };
 
+/* That persistent one is ready now. */
+void fake_ready(struct fake *f, const char *id);
 void fake_init(struct fake *f, struct loop *l, const struct fake_script *scripts, void *ctx);
 
 #endif

@@ -76,6 +76,17 @@ make_workspace(void)
 			" \"dependsOn\": [\"^build\"],\n"
 			" \"cache\": {\"inputs\": {\"files\": [\"src/**\"]},\n"
 			"  \"outputs\": {\"files\": [\"dist/**\"]}}},\n"
+			"\"db\": {\"exec\": {\"command\": \"db\", \"persistent\": {}}},\n"
+			"\"api\": {\"exec\": {\"command\": \"api\", \"persistent\": {}}, "
+			"\"dependsOn\": [\"db\"]},\n"
+			"\"dev\": {\"exec\": {\"command\": \"dev\", \"persistent\": {}}, "
+			"\"dependsOn\": [\"prep\"]},\n"
+			"\"prep\": {\"exec\": {\"command\": \"prep\"}, \"dependsOn\": "
+			"[\"api\"]},\n"
+			"\"up\": {\"dependsOn\": [\"api\"]},\n"
+			"\"e2e\": {\"exec\": {\"command\": \"e2e\"}, \"dependsOn\": [\"up\"],\n"
+			" \"cache\": {\"inputs\": {\"files\": [\"src/**\"]},\n"
+			"  \"outputs\": {\"files\": [\"e2e/**\"]}}},\n"
 			"\"test\": {\"exec\": {\"command\": \"check\"}, \"dependsOn\": "
 			"[\"build\"]},\n"
 			"\"all\": {\"dependsOn\": [\"build\"]},\n"
@@ -112,6 +123,7 @@ struct run_with {
 	const struct fake_script *scripts;
 	unsigned concurrency;
 	enum continue_mode cont;
+	void (*in_foreground)(void *ctx, const struct sched_result *res);
 	void (*on_start)(struct fake *f, const char *id);
 };
 
@@ -182,6 +194,8 @@ run(const struct run_with *with)
 				.grace_ms = 10,
 				.guard_pidfd = -1,
 				.cache_dir = cache.buf,
+				.in_foreground = with->in_foreground,
+				.ctx = loop,
 				.fake = &fake.ex,
 			},
 			&result, &e);
@@ -370,6 +384,134 @@ test_restores(void)
 		"and does not when what it needs has failed");
 }
 
+/* Servers. */
+
+static size_t nforeground;
+static bool ok_in_foreground;
+static char ended_before[sizeof(fake.ends)];
+
+/* The graph is over: one of those that stay ends now. */
+static void
+interrupt_foreground(void *ctx, const struct sched_result *res)
+{
+	(void)ctx;
+	nforeground++;
+	ok_in_foreground = res->ok;
+	snprintf(ended_before, sizeof(ended_before), "%s", fake.ends);
+	raise(SIGINT);
+}
+
+static void
+make_e2e(void *ctx)
+{
+	(void)ctx;
+	put("packages/a/e2e/out", "e\n");
+}
+
+static void
+db_is_ready(struct fake *f, const char *id)
+{
+	/* Two others have begun by then: what needs it has not. */
+	if (!strcmp(id, "b#db"))
+		fake_ready(f, "a#db");
+}
+
+static void
+test_servers(void)
+{
+	static const struct fake_script plain[] = {{.id = "a#e2e", .work = make_e2e}, {0}};
+	static const struct fake_script slow[] = {{.id = "a#db", .starts = true}, {0}};
+	static const struct fake_script fails[] = {
+		{.id = "a#db", .starts = true, .exit_code = 3, .ended_by = "b#db"}, {0}};
+	static const struct fake_script dies[] = {
+		{.id = "a#api", .exit_code = 3, .ended_by = "a#prep"}, {0}};
+	static const struct fake_script leaves[] = {{.id = "a#api", .ended_by = "a#prep"}, {0}};
+	static const struct fake_script soon[] = {
+		{.id = "a#db", .starts = true, .ended_by = "b#db"}, {0}};
+	static const struct fake_script bad[] = {{.id = "x#test", .exit_code = 1}, {0}};
+
+	nforeground = 0;
+	run(&(struct run_with){.tasks = {"a#prep"},
+		.scripts = plain,
+		.concurrency = 1,
+		.in_foreground = interrupt_foreground});
+	ok(result.ok && !nforeground, "servers that a command needs");
+	ok_str(fake.order, "a#db a#api a#prep ", "run beside it, one place or not");
+	ok_str(fake.ends, "a#api a#db ", "and are ended, dependants first");
+	ok_int(fake.most, 3, "they take no place");
+
+	run(&(struct run_with){.tasks = {"a#e2e"}, .scripts = plain});
+	ok_str(fake.order, "a#db a#api a#e2e ", "one with a cache, beyond a group");
+	/* Without git the new output is in the key of the servers: every file of their project is. */
+	run(&(struct run_with){.tasks = {"a#e2e"}, .scripts = plain});
+	run(&(struct run_with){.tasks = {"a#e2e"}, .scripts = plain});
+	ok(result.ok && nhits == 1 && !*fake.order, "a hit needs no server: %s", fake.order);
+	drop("packages/a/e2e/out");
+	run(&(struct run_with){.tasks = {"a#e2e"}, .scripts = plain});
+	ok(result.ok && !*fake.order && has("packages/a/e2e/out"), "neither does a restored one");
+	run(&(struct run_with){.tasks = {"a#e2e", "a#prep"}, .scripts = plain});
+	ok_str(fake.order, "a#db a#api a#prep ", "but what runs does");
+
+	run(&(struct run_with){.tasks = {"a#api", "b#db"},
+		.scripts = slow,
+		.concurrency = 1,
+		.on_start = db_is_ready,
+		.in_foreground = interrupt_foreground});
+	ok_str(fake.order, "a#db b#db a#api ",
+		"what needs it waits until it is ready, nobody else does");
+	ok(nforeground == 1 && ok_in_foreground && !*ended_before,
+		"requested ones stay, and theirs");
+	ok_int(result.stopped_by, SIGINT, "until a signal comes");
+	ok(!fake.running, "which ends them");
+
+	run(&(struct run_with){
+		.tasks = {"a#dev"}, .scripts = plain, .in_foreground = interrupt_foreground});
+	ok_str(ended_before, "a#api a#db ", "what only a command of theirs needs does not stay");
+	run(&(struct run_with){.tasks = {"a#up"}, .in_foreground = interrupt_foreground});
+	ok(nforeground == 3 && !*ended_before, "those of a requested group do");
+
+	run(&(struct run_with){.tasks = {"a#api", "b#db"},
+		.scripts = fails,
+		.in_foreground = interrupt_foreground});
+	ok(!result.ok && nforeground == 3 && nskipped == 1,
+		"one that never was ready fails the run, and none stays");
+	ok_str(fake.order, "a#db b#db ", "what needs it is not started");
+	run(&(struct run_with){.tasks = {"a#api", "b#db"},
+		.scripts = fails,
+		.cont = CONTINUE_ALWAYS,
+		.in_foreground = interrupt_foreground});
+	ok(nforeground == 3, "not even so: it was one of those that stay");
+	run(&(struct run_with){.tasks = {"a#api", "b#db"},
+		.scripts = soon,
+		.in_foreground = interrupt_foreground});
+	ok(result.ok && count("a#api") == 1,
+		"one that ends well before it is ready counts as ready");
+
+	run(&(struct run_with){.tasks = {"a#prep", "b#db"},
+		.scripts = dies,
+		.in_foreground = interrupt_foreground});
+	ok(!result.ok && nforeground == 3, "one that dies later fails the run");
+	ok(count("a#prep") == 1, "though what needed it has begun");
+	run(&(struct run_with){.tasks = {"a#prep"}, .scripts = leaves});
+	ok(result.ok, "one that ends well does not");
+
+	run(&(struct run_with){.tasks = {"a#api", "x#test"},
+		.scripts = bad,
+		.in_foreground = interrupt_foreground});
+	ok(!result.ok && nforeground == 3, "a failure of anything: none stays");
+	ok_str(fake.ends, "a#api a#db ", "they are ended in their order");
+	run(&(struct run_with){.tasks = {"a#api", "x#test"},
+		.scripts = bad,
+		.cont = CONTINUE_ALWAYS,
+		.in_foreground = interrupt_foreground});
+	ok(!ok_in_foreground && nforeground == 4, "but under --continue=always");
+	run(&(struct run_with){.tasks = {"x#test", "a#prep"},
+		.scripts = bad,
+		.cont = CONTINUE_NEVER,
+		.concurrency = 1});
+	ok(!result.ok && !fake.running, "--continue=never");
+}
+
 static void
 interrupt(struct fake *f, const char *id)
 {
@@ -388,6 +530,7 @@ main(void)
 	static const struct fake_script holds[] = {{.id = "x#build", .holds = true}, {0}};
 
 	make_workspace();
+	test_servers();
 	run(&(struct run_with){.tasks = {"build"}, .scripts = makes, .concurrency = 1});
 	ok(result.ok, "a cold run succeeds");
 	ok_str(fake.order, "a#build b#build x#build c#build ", "what most depends on comes first");
