@@ -14,12 +14,27 @@
 
 /* The start. */
 
-void
-serve_consider(struct sched *s, struct task *t)
+static void
+defer(struct sched *s, struct task *t)
 {
 	GROW(s->undecided, s->nundecided + 1, s->undecided_cap);
 	s->undecided[s->nundecided++] = t;
+}
+
+void
+serve_consider(struct sched *s, struct task *t)
+{
+	defer(s, t);
 	s->undecided_new = true;
+}
+
+static void
+leave_out(struct sched *s, struct task *t)
+{
+	t->status = TASK_UNNEEDED;
+	t->started_ns = (int64_t)clock_wall_ns();
+	sched_report_end(s, t, NULL, NULL, NULL);
+	sched_end_task(s, t);
 }
 
 /*
@@ -29,34 +44,24 @@ serve_consider(struct sched *s, struct task *t)
 void
 serve_decide(struct sched *s)
 {
-	bool final = !sched_restores_left(s);
-	cleanup_free bool *needed = NULL;
-	struct task **v = s->undecided;
-	size_t n = s->nundecided;
+	while (s->nundecided && !s->stopped_by && (s->undecided_new || !sched_restores_left(s))) {
+		cleanup_free bool *needed = plan_find_needed(s->plan);
+		cleanup_free struct task **v = s->undecided;
+		size_t n = s->nundecided;
 
-	if (!n || s->stopped_by || (!final && !s->undecided_new))
-		return;
-	/* Ends may bring others here. */
-	s->undecided = NULL;
-	s->nundecided = s->undecided_cap = 0;
-	s->undecided_new = false;
-	needed = plan_find_needed(s->plan);
-	for (size_t i = 0; i < n; i++) {
-		struct task *t = v[i];
-
-		if (needed[t->node->index]) {
-			sched_push(s, t);
-		} else if (!final) {
-			serve_consider(s, t);
-			s->undecided_new = false;
-		} else {
-			t->status = TASK_UNNEEDED;
-			t->started_ns = (int64_t)clock_wall_ns();
-			sched_report_end(s, t, NULL, NULL, NULL);
-			sched_end_task(s, t);
+		/* An end brings others here, for the next round. */
+		s->undecided = NULL;
+		s->nundecided = s->undecided_cap = 0;
+		s->undecided_new = false;
+		for (size_t i = 0; i < n; i++) {
+			if (needed[v[i]->node->index])
+				sched_push(s, v[i]);
+			else if (sched_restores_left(s))
+				defer(s, v[i]);
+			else
+				leave_out(s, v[i]);
 		}
 	}
-	free(v);
 }
 
 static void

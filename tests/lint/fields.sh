@@ -15,6 +15,7 @@ fields() {
 		prefix["retention_fields"] = "cacheRetention."
 		prefix["exec_fields"] = "exec."
 		prefix["env_fields"] = "exec.env."
+		prefix["persistent_fields"] = "exec.persistent."
 		prefix["sandbox_fields"] = "exec.sandbox."
 		prefix["allow_fields"] = "exec.sandbox.allow."
 		prefix["deny_fields"] = "exec.sandbox.deny."

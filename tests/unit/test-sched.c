@@ -530,7 +530,6 @@ main(void)
 	static const struct fake_script holds[] = {{.id = "x#build", .holds = true}, {0}};
 
 	make_workspace();
-	test_servers();
 	run(&(struct run_with){.tasks = {"build"}, .scripts = makes, .concurrency = 1});
 	ok(result.ok, "a cold run succeeds");
 	ok_str(fake.order, "a#build b#build x#build c#build ", "what most depends on comes first");
@@ -586,6 +585,7 @@ main(void)
 	run(&(struct run_with){.tasks = {"all"}, .scripts = makes});
 	ok(result.ok && nhits == 3, "a group stands for what it needs");
 	test_restores();
+	test_servers();
 	test_probes();
 	fs_remove_tree(AT_FDCWD, dir);
 	sched_result_release(&result);
