@@ -22,6 +22,12 @@ while [ $k -lt MANY ]; do sleep 300 & k=$((k + 1)); done
 echo up >SAY
 while :; do wait; done
 """
+# In a sandbox, beside a server of another run.
+BESIDE = """
+echo new >dist/x
+echo up >SAY
+read -r word <HEAR
+"""
 # More denied names than a pipe holds.
 NOSY = """
 echo up >SAY
@@ -45,11 +51,14 @@ class Stubborn:
             "crowd": {"exec": {"command": "exec sh crowd.sh", "sandbox": {"allow": allow}}},
             "limited": {"exec": {"command": "exec sh deaf.sh", "timeout": 300, "sandbox": {"allow": allow}}},
             "nosy": {"exec": {"command": "exec sh nosy.sh", "sandbox": {"allow": allow}}},
+            "server": {"exec": {"command": "exec sh deaf.sh", "persistent": {}}},
+            "waits": {"exec": {"command": "exec sh deaf.sh", "persistent": {"readyWhen": "never"}}},
+            "beside": {"exec": {"command": "exec sh beside.sh", "sandbox": {"allow": allow}}},
             "next": {"exec": {"command": "true"}},
         })
         self.heard = self.place.fifo("say")
         self.orders = self.place.fifo("hear")
-        for name, text in (("deaf", DEAF.replace("MANY", "3")), ("crowd", DEAF.replace("MANY", "300")), ("nosy", NOSY)):
+        for name, text in (("deaf", DEAF.replace("MANY", "3")), ("crowd", DEAF.replace("MANY", "300")), ("nosy", NOSY), ("beside", BESIDE)):
             self.place.put(f"p/{name}.sh", text.replace("SAY", self.heard.path).replace("HEAR", self.orders.path))
         os.mkdir(self.place.project + "/dist")
         self.reset()
@@ -70,7 +79,7 @@ class Stubborn:
             expect(rc in codes, f"exit {rc}, not {codes}\n{run.output()}")
             expect_nobody("when vx has ended")
             self.place.expect_clean(f"when vx has ended, exit {rc}\n{run.output()}")
-            if task != "free":
+            if task not in ("free", "server", "waits"):
                 expect(self.place.tree("dist") == {"x": "old\n"}, f"dist: {self.place.tree('dist')}")
             self.place.succeed("p#next")
             self.tap.ok(True, name)
@@ -103,6 +112,52 @@ class Stubborn:
         self.case("a stopped init", "boxed", self.stopped_init, [130])
         self.case("a stopped helper", "boxed", self.stopped_helper, [130])
         self.case("a stopped core stops no look-up", "nosy", self.stopped_core, [130])
+
+    def servers(self):
+        """Of these the run has ended but for them: the lock is free."""
+        def act(what):
+            def stay_and_act(run):
+                self.place.succeed("p#next")
+                what(run)
+            return stay_and_act
+        for sig, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+            self.case(f"{sig.name}, a server that stays", "server", act(lambda run: kill(run.guard(), sig)), [code])
+        self.case("a second Ctrl-C, a server that stays", "server", act(self.twice(signal.SIGINT)), [130], grace=10 ** 9)
+        self.case("kill -9 of the core, a server that stays", "server", act(lambda run: kill(run.core(), signal.SIGKILL)), [137])
+        self.case("kill -9 of the guard, a server that stays", "server", act(lambda run: kill(run.guard(), signal.SIGKILL)), [-9])
+        for who in ("core", "guard"):
+            self.case(f"kill -9 of the {who}, a server that is not ready", "waits",
+                      lambda run: kill(getattr(run, who)(), signal.SIGKILL), [137, -9])
+        self.case("Ctrl-C on a terminal, a server that stays", "server", act(lambda run: os.write(run.terminal, b"\3")), [130],
+                  shell='exec "$@"')
+        self.case("the terminal goes away, a server that stays", "server", act(self.hang_up), [129], shell='exec "$@"')
+        for who in ("core", "guard"):
+            self.beside(who)
+
+    def beside(self, who):
+        """What is left of a run keeps its hands off the next one, which may have begun."""
+        name = f"kill -9 of the {who} of a server, beside another run"
+        try:
+            run = Run(self.place, ["p#server"])
+            core = run.core()
+            self.heard.await_line("up")
+            other = Run(self.place, ["p#beside"])
+            other.core()
+            expect(self.heard.await_line("up") == "up", "something else")
+            kill(core if who == "core" else run.guard(), signal.SIGKILL)
+            rc = run.end()
+            expect(rc in (137, -9), f"exit {rc}")
+            self.orders.say("go")
+            rc = other.end()
+            expect(rc == 0, f"the other run: exit {rc}\n{other.output()}")
+            expect(self.place.tree("dist") == {"x": "new\n"}, f"dist: {self.place.tree('dist')}")
+            expect_nobody("afterwards")
+            self.place.expect_clean("afterwards")
+            self.tap.ok(True, name)
+        except Wrong as e:
+            self.tap.ok(False, name, [e])
+            end_all()
+        self.reset()
 
     def inside(self, run, who):
         helper = until("a helper", run.helpers)[0]
@@ -186,6 +241,7 @@ def main():
     require_sandbox()
     tests = Stubborn()
     tests.sandboxed()
+    tests.servers()
     tests.on_a_terminal()
     tests.waiting()
     tests.tap.done()
