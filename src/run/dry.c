@@ -66,7 +66,7 @@ dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_
 	for (size_t i = 0; i < p->g->n; i++)
 		if (look_up(p, &p->tasks[i], ix, o, e))
 			return -1;
-	needed = plan_find_needed(p);
+	needed = plan_find_needed(p, false, true);
 	for (size_t i = 0; i < p->g->n; i++) {
 		const struct task *t = &p->tasks[i];
 		const struct taskdef *def = t->node->def;

@@ -80,23 +80,42 @@ find_foreground(struct plan *p)
 	}
 }
 
-bool *
-plan_find_needed(const struct plan *p)
+/* By task: whether something that it needs has failed, so that it will be skipped. */
+static bool *
+find_doomed(const struct plan *p)
 {
+	bool *doomed = xcalloc(p->g->n, sizeof(*doomed));
+
+	for (size_t i = 0; i < p->g->n; i++) {
+		const struct node *n = p->tasks[i].node;
+
+		for (size_t d = 0; d < n->ndeps && !doomed[i]; d++) {
+			const struct task *up = plan_task(p, n->deps[d]);
+
+			doomed[i] = doomed[up->node->index] || up->status == TASK_FAILED ||
+				    up->status == TASK_SKIPPED;
+		}
+	}
+	return doomed;
+}
+
+bool *
+plan_find_needed(const struct plan *p, bool despite, bool requested)
+{
+	cleanup_free bool *doomed = find_doomed(p);
 	bool *needed = xcalloc(p->g->n, sizeof(*needed));
 
 	for (size_t i = p->g->n; i-- > 0;) {
 		const struct task *t = &p->tasks[i];
 		const struct node *n = t->node;
+		bool may_run = t->state != TASK_DONE && !t->found && (despite || !doomed[i]);
 
-		needed[i] = t->state != TASK_DONE && !t->found;
-		if (!node_is_group(n) && !n->def->persistent)
+		needed[i] = may_run;
+		if (!may_run || (!node_is_group(n) && !n->def->persistent))
 			continue;
-		if (needed[i]) {
-			needed[i] = n->requested;
-			for (size_t d = 0; d < n->ndependents && !needed[i]; d++)
-				needed[i] = needed[n->dependents[d]->index];
-		}
+		needed[i] = requested && n->requested;
+		for (size_t d = 0; d < n->ndependents && !needed[i]; d++)
+			needed[i] = needed[n->dependents[d]->index];
 	}
 	return needed;
 }

@@ -34,7 +34,7 @@ enum task_status {
 	TASK_SKIPPED,
 	TASK_ABORTED,
 	TASK_NOT_RUN,
-	TASK_UNNEEDED /* persistent: nothing that runs needs it */
+	TASK_UNNEEDED /* persistent: nothing needed it, or nothing any more before it was ready */
 };
 
 enum cache_status {
@@ -124,9 +124,10 @@ plan_task(const struct plan *p, const struct node *n)
 	return &p->tasks[n->index];
 }
 
-/* By task: for groups and persistent ones, whether somebody needs them: who asked for them, or a command
- * that may yet run. The array is the caller's. */
-bool *plan_find_needed(const struct plan *p);
+/* By task: whether it may yet run, being no hit and waiting for nothing that failed (`despite`: even so);
+ * for groups and persistent ones, whether such a command needs them, or, with `requested`, whether they
+ * were asked for. The array is the caller's. */
+bool *plan_find_needed(const struct plan *p, bool despite, bool requested);
 
 /* Fills task.inputs, which are gone after plan_list_files. */
 int plan_inputs(struct plan *p, struct task *t, struct err *e);

@@ -140,8 +140,11 @@ void serve_ready(void *job);
 /* Its command has ended, however; task.status is what it says. */
 void serve_ended(struct job *j, const struct exec_result *r);
 void serve_release(struct job *j);
+/* Nothing runs but what serves, or is on its way to, but nobody needs it any more: one of those may never
+ * be ready. */
+bool serve_is_all(const struct sched *s);
 /*
- * Nothing runs but what serves, and nothing else will: ends what does not stay, dependants first. True
+ * That is so, and nothing else will run: ends what does not stay, dependants first. True
  * when none is left. Called again after each end.
  */
 bool serve_close(struct sched *s);

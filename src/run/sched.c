@@ -338,14 +338,14 @@ restore_one(struct loop_timer *timer)
 		hit_serve(s, plan_task(s->plan, ready_pop(&s->restores)), false);
 }
 
-/* Nothing runs that ends by itself, and nothing will be started. */
+/* Nothing runs that somebody waits for, and nothing will be started. */
 static bool
 graph_is_over(const struct sched *s)
 {
 	bool more = s->ready.n || s->nundecided || prober_has_waiting(&s->prober);
 
-	return s->njobs == s->nserving && !s->prober.nrunning && !sched_restores_left(s) &&
-	       !(more && may_start(s));
+	return !s->prober.nrunning && !sched_restores_left(s) && !(more && may_start(s)) &&
+	       serve_is_all(s);
 }
 
 static void

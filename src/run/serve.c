@@ -45,7 +45,8 @@ void
 serve_decide(struct sched *s)
 {
 	while (s->nundecided && !s->stopped_by && (s->undecided_new || !sched_restores_left(s))) {
-		cleanup_free bool *needed = plan_find_needed(s->plan);
+		cleanup_free bool *needed =
+			plan_find_needed(s->plan, s->o->cont == CONTINUE_ALWAYS, true);
 		cleanup_free struct task **v = s->undecided;
 		size_t n = s->nundecided;
 
@@ -142,7 +143,7 @@ serve_ended(struct job *j, const struct exec_result *r)
 	s->nserving -= t->is_ready;
 	/* With whatever code: it was vx that asked. */
 	if (j->asked && r->outcome == EXEC_STOPPED && t->status == TASK_FAILED) {
-		t->status = TASK_SUCCESS;
+		t->status = t->is_ready ? TASK_SUCCESS : TASK_UNNEEDED;
 		t->exit_code = t->signal = 0;
 	}
 	t->never_ready = t->status == TASK_FAILED && !t->is_ready;
@@ -174,6 +175,23 @@ keeps(const struct sched *s)
 	if (s->foreground_ended)
 		return false;
 	return s->in_foreground || s->o->cont == CONTINUE_ALWAYS || !has_failed(s);
+}
+
+bool
+serve_is_all(const struct sched *s)
+{
+	cleanup_free bool *needed = NULL;
+
+	if (s->njobs == s->nserving || s->njobs != s->npersistent)
+		return s->njobs == s->nserving;
+	needed = plan_find_needed(s->plan, s->o->cont == CONTINUE_ALWAYS, keeps(s));
+	for (size_t i = 0; i < s->njobs; i++) {
+		const struct task *t = s->jobs[i]->task;
+
+		if (!t->is_ready && !s->jobs[i]->asked && !s->halted && needed[t->node->index])
+			return false;
+	}
+	return true;
 }
 
 /* By task: whether a persistent one that is to end, and has not, depends on it, if only by others. */

@@ -428,6 +428,8 @@ test_servers(void)
 	static const struct fake_script leaves[] = {{.id = "a#api", .ended_by = "a#prep"}, {0}};
 	static const struct fake_script soon[] = {
 		{.id = "a#db", .starts = true, .ended_by = "b#db"}, {0}};
+	static const struct fake_script bad_and_slow[] = {
+		{.id = "x#test", .exit_code = 1}, {.id = "a#db", .starts = true}, {0}};
 	static const struct fake_script bad[] = {{.id = "x#test", .exit_code = 1}, {0}};
 
 	nforeground = 0;
@@ -505,6 +507,16 @@ test_servers(void)
 		.cont = CONTINUE_ALWAYS,
 		.in_foreground = interrupt_foreground});
 	ok(!ok_in_foreground && nforeground == 4, "but under --continue=always");
+	run(&(struct run_with){.tasks = {"a#api", "x#test"},
+		.scripts = bad_and_slow,
+		.in_foreground = interrupt_foreground});
+	ok(!result.ok && nforeground == 4 && !fake.running,
+		"one that is not ready is not waited for when nothing needs it any more");
+	run(&(struct run_with){.tasks = {"a#prep", "x#test"},
+		.scripts = bad_and_slow,
+		.cont = CONTINUE_NEVER,
+		.concurrency = 2});
+	ok(!result.ok && !fake.running, "nor when nothing is started any more");
 	run(&(struct run_with){.tasks = {"x#test", "a#prep"},
 		.scripts = bad,
 		.cont = CONTINUE_NEVER,
