@@ -134,6 +134,8 @@ report_keep(struct report *r, const struct report_kept *kept, size_t n)
 			captured_each(kept[i].output, add_earlier,
 				&(struct earlier){r, &out, &r->kept[i]});
 	report_emit(r, &out);
+	/* The footer, too: there is no redraw from here on. */
+	report_flush(r);
 }
 
 void

@@ -66,6 +66,9 @@ report_is_running(const struct task *t)
 /* report.c: permanent text, above the live region, in one write. */
 void report_emit(struct report *r, const struct strbuf *text);
 
+/* What waits for the next redraw, with the region out of its way. */
+void report_flush(struct report *r);
+
 /* report-keep.c */
 bool report_is_kept(const struct report *r);
 /* False: it is none of them. */

@@ -52,9 +52,8 @@ touch(struct report *r)
 		r->dirty_at = clock_monotonic_ns() + REDRAW_NS;
 }
 
-/* What waits for the next redraw, with the region out of its way. */
-static void
-flush(struct report *r)
+void
+report_flush(struct report *r)
 {
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
@@ -72,7 +71,7 @@ report_emit(struct report *r, const struct strbuf *text)
 	strbuf_add(&r->pending, text->buf, text->len);
 	/* Under a region text waits for the next redraw, so that both change in one write. */
 	if (!r->tty || r->live || report_is_kept(r) || r->pending.len > PENDING_MAX)
-		flush(r);
+		report_flush(r);
 	touch(r);
 }
 
@@ -106,7 +105,7 @@ report_notice(struct report *r, const char *fmt, ...)
 {
 	va_list ap;
 
-	flush(r);
+	report_flush(r);
 	va_start(ap, fmt);
 	warn(fmt, ap);
 	va_end(ap);
@@ -415,7 +414,7 @@ report_new(const struct report_options *o)
 void
 report_free(struct report *r)
 {
-	flush(r);
+	report_flush(r);
 	report_keep_release(r);
 	strbuf_release(&r->pending);
 	strbuf_release(&r->replays);

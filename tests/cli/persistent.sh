@@ -39,10 +39,12 @@ put p/a/vx.config.json <<E
 	"dev": { "exec": { "command": "sh $T/server.sh dev '' stop", "persistent": {} } },
 	"cached": { "exec": { "command": "echo cached >>$T/order" }, "dependsOn": ["all"],
 		"cache": { "inputs": { "files": ["in"] }, "outputs": { "files": ["out"] } } },
-	"all": { "dependsOn": ["dev"] },
+	"all": { "dependsOn": ["web"] },
+	"web": { "exec": { "command": "sh $T/server.sh web", "persistent": { "readyWhen": "ready" } } },
 	"both": { "exec": { "command": "echo 3 >$T/stop; read -r x <$T/go" }, "dependsOn": ["dev"] },
 	"bad": { "exec": { "command": "read -r x <$T/go; exit 1" } },
 	"quick": { "exec": { "command": "echo quick >>$T/order" } },
+	"mute": { "exec": { "command": "exec 9>$T/held; echo mute >$T/up; read -r x", "persistent": {} } },
 	"deaf": { "exec": { "command": "sh $T/deaf.sh", "persistent": {} } },
 	"late": { "exec": { "command": "exec 9>$T/held; sleep 1000", "timeout": 200, "persistent": { "readyWhen": "x" } } },
 	"exits": { "exec": { "command": "exit 5", "persistent": { "readyWhen": "x" } } },
@@ -145,6 +147,39 @@ like "$T/below" '^a#dev │ dev says 0$' "below the footer each line names its t
 like "$T/below" '^b#dev │ b begins$' "from the first one on"
 said 'vx: a#dev exited with code 0' "it is said who ended it"
 
+# On a terminal the summary is there though the server says nothing more, and no live region is.
+cat >"$T/terminal.py" <<'E'
+import os, pty, select, sys
+up = os.open(sys.argv[1], os.O_RDWR)
+pid, fd = pty.fork()
+if not pid:
+    os.execv(sys.argv[2], sys.argv[2:])
+said = b""
+while b"1 running \xc2\xb7" not in said and select.select([fd], [], [], 30)[0]:
+    said += os.read(fd, 65536)
+seen = b"1 running \xc2\xb7" in said
+os.read(up, 100)
+os.write(fd, b"\3")
+try:
+    while select.select([fd], [], [], 30)[0]:
+        said += os.read(fd, 65536)
+except OSError:
+    pass
+sys.stdout.buffer.write(said.replace(b"\r", b""))
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+sys.exit(code if seen else 99)
+E
+for words in "a#mute" "mute --filter=a"; do
+	begin
+	# shellcheck disable=SC2086 # words
+	try env TERM=xterm NO_COLOR=1 python3 "$T/terminal.py" "$T/up" "$VX" run $words
+	exits 130 "on a terminal, Ctrl-C: $words"
+	sed -n '/result  /,$p' "$OUT" >"$T/below"
+	like "$T/below" 'result   1 task .* 1 running' "the summary is there"
+	unlike "$T/below" 'tasks$' "and nothing of a live region below it"
+	ok "nothing is left" released
+done
+
 for mode in none errors-only hash-only; do
 	begin
 	bg run a#dev b#dev --output-logs=$mode
@@ -210,7 +245,7 @@ exits 0 "once more"
 said 'all cached' "now a hit"
 ok "starts no server" test ! -e "$T/order"
 run run a#cached --dry
-said '^− a#dev  not needed, not started' "--dry says so"
+said '^− a#web  not needed, not started' "--dry says so"
 run run a#dev --dry
 said '^· a#dev  persistent' "and what a server is"
 
