@@ -133,9 +133,11 @@ void execute_task(struct sched *s, struct task *t);
 void serve_consider(struct sched *s, struct task *t);
 /* Before anything is dispatched: starts those that something needs, ends the others. */
 void serve_decide(struct sched *s);
-/* Its command was started. */
+/* Before the command of any task is started; what serve_release frees. */
 int serve_prepare(struct job *j, struct err *e);
+/* The command of a persistent one was started. */
 void serve_started(struct job *j);
+/* exec_request.ready: what depends on it may run. */
 void serve_ready(void *job);
 /* Its command has ended, however; task.status is what it says. */
 void serve_ended(struct job *j, const struct exec_result *r);
