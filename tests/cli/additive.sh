@@ -35,85 +35,86 @@ git_ commit -qm workspace
 
 
 lane() { # FLAG
+	mode=${1:-plain}
 	rm -rf .vx p/dist
 	echo one >p/in
 	echo a >p/post
 	tasks '"dist/**"' "$adds"
 	run run p#post ${1:+"$1"}
-	exits 0 "cold $1"
-	said_not 'not saved' "both are saved $1"
-	is "$(outputs)" "$built" "one adds to the other's $1"
+	exits 0 "$mode: cold"
+	said_not 'not saved' "$mode: both are saved"
+	is "$(outputs)" "$built" "$mode: one adds to the other's"
 	mtimes >"$T/cold"
 
 	run run p#post ${1:+"$1"}
-	exits 0 "warm $1"
-	said 'all cached' "nothing ran $1"
+	exits 0 "$mode: warm"
+	said 'all cached' "$mode: nothing ran"
 	mtimes >"$T/warm"
-	ok "both are up to date: nothing was written $1" cmp "$T/cold" "$T/warm"
+	ok "$mode: both are up to date: nothing was written" cmp "$T/cold" "$T/warm"
 	run run p#build ${1:+"$1"}
-	said 'all cached' "so is the owner alone $1"
-	is "$(outputs)" "$built" "what was added stays $1"
+	said 'all cached' "$mode: so is the owner alone"
+	is "$(outputs)" "$built" "$mode: what was added stays"
 
 	rm -rf p/dist
 	run run p#post ${1:+"$1"}
-	said 'all cached' "all gone $1"
-	is "$(outputs)" "$built" "both are restored $1"
+	said 'all cached' "$mode: all gone"
+	is "$(outputs)" "$built" "$mode: both are restored"
 	rm -rf p/dist
 	run run p#build ${1:+"$1"}
-	is "$(outputs)" "dist/d/part dist/main dist/only-one " "the owner's entry holds nothing of the other $1"
+	is "$(outputs)" "dist/d/part dist/main dist/only-one " "$mode: the owner's entry holds nothing of the other"
 	run run p#post ${1:+"$1"}
-	said 'all cached' "which is restored beside it $1"
-	is "$(outputs)" "$built" "on its own $1"
+	said 'all cached' "$mode: which is restored beside it"
+	is "$(outputs)" "$built" "$mode: on its own"
 
 	rm p/dist/added-a
 	mtimes | grep -v maps >"$T/before"
 	run run p#post ${1:+"$1"}
-	said 'all cached' "something added is gone $1"
-	is "$(outputs)" "$built" "and comes back $1"
+	said 'all cached' "$mode: something added is gone"
+	is "$(outputs)" "$built" "$mode: and comes back"
 	mtimes | grep -E 'main|part|only' >"$T/after"
-	is "$(grep -E 'main|part|only' "$T/before")" "$(cat "$T/after")" "without a touch of the owner's $1"
+	is "$(grep -E 'main|part|only' "$T/before")" "$(cat "$T/after")" "$mode: without a touch of the owner's"
 
 	echo broken >p/dist/main
 	mtimes | grep -E 'added|maps' >"$T/before"
 	run run p#build ${1:+"$1"}
-	is "$(cat p/dist/main)" one "something of the owner's is put right $1"
-	is "$(outputs)" "$built" "what was added stays $1"
-	is "$(mtimes | grep -E 'added|maps')" "$(cat "$T/before")" "untouched $1"
+	is "$(cat p/dist/main)" one "$mode: something of the owner's is put right"
+	is "$(outputs)" "$built" "$mode: what was added stays"
+	is "$(mtimes | grep -E 'added|maps')" "$(cat "$T/before")" "$mode: untouched"
 	run run p#post ${1:+"$1"}
-	said 'all cached' "and is up to date $1"
+	said 'all cached' "$mode: and is up to date"
 
 	echo b >p/post
 	run run p#post ${1:+"$1"}
-	exits 0 "another result of the one that adds $1"
+	exits 0 "$mode: another result of the one that adds"
 	is "$(outputs)" "dist/added-b dist/d/part dist/link dist/main dist/maps/m dist/only-one " \
-		"its old one goes, nothing else does $1"
+		"$mode: its old one goes, nothing else does"
 	echo a >p/post
 	run run p#post ${1:+"$1"}
-	said 'all cached' "the old one again $1"
-	is "$(outputs)" "$built" "is restored in the place of the new one $1"
+	said 'all cached' "$mode: the old one again"
+	is "$(outputs)" "$built" "$mode: is restored in the place of the new one"
 
 	echo two >p/in
 	run run p#post ${1:+"$1"}
-	exits 0 "another result of the owner $1"
+	exits 0 "$mode: another result of the owner"
 	is "$(outputs)" "dist/added-a dist/d/part dist/link dist/main dist/maps/m dist/only-two " \
-		"all of it is made anew $1"
+		"$mode: all of it is made anew"
 	echo one >p/in
 	run run p#post ${1:+"$1"}
-	said 'all cached' "and back $1"
-	is "$(outputs)" "$built" "all of it $1"
+	said 'all cached' "$mode: and back"
+	is "$(outputs)" "$built" "$mode: all of it"
 	is "$(cat p/dist/main p/dist/maps/m)" "one
-a" "as it was $1"
+a" "$mode: as it was"
 
 	# Overwriting: the owner's bytes first, then the other's, every time.
 	tasks '"dist/**"' 'cat dist/main >x; cat post >>x; mv x dist/main'
 	[ -n "$1" ] && tasks '"dist/**"' 'cat dist/main post >dist/x; mv dist/x dist/main'
 	run run p#post ${1:+"$1"}
-	exits 0 "one that rewrites $1"
-	said_not 'not saved' "is saved $1"
+	exits 0 "$mode: one that rewrites"
+	said_not 'not saved' "$mode: is saved"
 	for way in again lost owner; do
 		[ $way != lost ] || rm -rf p/dist
 		[ $way != owner ] || run run p#build ${1:+"$1"}
-		[ $way != owner ] || is "$(cat p/dist/main)" one "its own bytes for who asks for the owner alone $1"
+		[ $way != owner ] || is "$(cat p/dist/main)" one "$mode: its own bytes for who asks for the owner alone"
 		run run p#post ${1:+"$1"}
 		said 'all cached' "$way: nothing ran $1"
 		is "$(cat p/dist/main)" "one
@@ -124,18 +125,18 @@ a" "$way: the rewritten one $1"
 	# X-32
 	tasks '"dist/**"' 'rm dist/d/part; cp post dist/x'
 	run run p#post ${1:+"$1"}
-	exits 0 "one that removes $1"
-	said 'not saved: it removed p/dist/d/part, which was there before it' "is not saved $1"
+	exits 0 "$mode: one that removes"
+	said 'not saved: it removed p/dist/d/part, which was there before it' "$mode: is not saved"
 	run run p#post ${1:+"$1"}
-	said 'not saved: it removed p/dist/d/part' "and runs again, on what the owner made $1"
+	said 'not saved: it removed p/dist/d/part' "$mode: and runs again, on what the owner made"
 	tasks '"dist/**"' 'cp post dist/main; exit 1'
 	run run p#post ${1:+"$1"}
-	exits 1 "one that fails $1"
+	exits 1 "$mode: one that fails"
 	tasks '"dist/**"' 'cp dist/main dist/copy'
 	run run p#post ${1:+"$1"}
-	exits 0 "then one that does not $1"
-	is "$(cat p/dist/copy)" one "sees the owner's bytes $1"
-	is "$(outputs)" "dist/copy dist/d/part dist/main dist/only-one " "and nothing that was left $1"
+	exits 0 "$mode: then one that does not"
+	is "$(cat p/dist/copy)" one "$mode: sees the owner's bytes"
+	is "$(outputs)" "dist/copy dist/d/part dist/main dist/only-one " "$mode: and nothing that was left"
 }
 lane ""
 if unshare --user --map-root-user --mount --pid --fork --net true 2>/dev/null; then

@@ -141,9 +141,9 @@ config <<'E'
 E
 refused "what this vx does not have" 'interactive.*not in this vx'
 config <<'E'
-{ "name": "b", "tasks": { "build": { "exec": { "command": "true", "persistent": {} } } } }
+{ "name": "b", "tasks": { "build": { "exec": { "command": "true", "persistent": true } } } }
 E
-refused "a persistent task" 'persistent.*not in this vx yet'
+refused "a persistent task of the wrong shape" 'persistent'
 config <<'E'
 { "name": "b", "tasks": { "build": { "dependsOn": ["genrate"], "exec": { "command": "true" } } } }
 E

@@ -59,7 +59,7 @@ b"
 a
 b"
 	run run p#use --dry
-	said 'p#use  known when its dependencies have run' "$1: its key waits"
+	said 'p#use  known when its dependencies have run' "$1 its key waits"
 	echo 'a c' >p/list
 	run_use "$1 other sources are made" "gen use " "main
 a

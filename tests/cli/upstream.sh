@@ -130,6 +130,18 @@ E
 run run a#build
 edited : "a.build a.gen " "what it makes itself counts"
 
+# The same of a server: without a cache, it is never started for a hit.
+put p/a/vx.config.json <<E
+{ "name": "a", "tasks": {
+	"serve": { "exec": { "command": "cat", "persistent": {} } },
+	"build": { "dependsOn": ["serve"], "exec": { "command": "echo a.build >>$T/ran" },
+		"cache": { "inputs": { "files": [] }, "outputs": { "files": [] } } }
+} }
+E
+run run a#build
+edited : "" "what needs a server is a hit"
+edited 'echo 2 >p/a/tracked' "a.build " "what needs a server runs again when a file of its project changes"
+
 # Names are bytes: one that a pattern selects is an input like others.
 odd=$(printf 'src\377')
 put p/a/vx.config.json <<E

@@ -37,49 +37,50 @@ git_ commit -qm workspace
 
 # "" or --sandbox; where a sandbox keeps $T/ran from being written, what is said tells.
 lane() { # FLAG
+	mode=${1:-plain}
 	git_ clean -qfdx
 	rm -rf .vx
 	gen '"dist/**"' "$all" ""
 	echo one >packages/gen/in
 
 	run run gen#build ${1:+"$1"}
-	exits 0 "cold$1"
-	said '1 executed|0 hit|1 task' "it ran$1"
-	said_not 'not saved' "and is saved$1"
-	is "$(outputs)" "$made" "all of it is there$1"
+	exits 0 "$mode: cold"
+	said '1 executed|0 hit|1 task' "$mode: it ran"
+	said_not 'not saved' "$mode: and is saved"
+	is "$(outputs)" "$made" "$mode: all of it is there"
 	run run gen#build ${1:+"$1"}
-	exits 0 "warm$1"
-	said 'all cached' "up to date$1"
+	exits 0 "$mode: warm"
+	said 'all cached' "$mode: up to date"
 
 	rm -r reports packages/gen/inner/types packages/app/types/gen.d.ts packages/gen/dist
 	run run gen#build ${1:+"$1"}
-	exits 0 "restored$1"
-	said 'all cached' "nothing ran$1"
-	is "$(outputs)" "$made" "all of it is back$1"
+	exits 0 "$mode: restored"
+	said 'all cached' "$mode: nothing ran"
+	is "$(outputs)" "$made" "$mode: all of it is back"
 	is "$(cat packages/app/types/gen.d.ts packages/gen/inner/types/gen.d.ts reports/gen/latest)" \
 		"one
 one
-one" "as it was$1"
+one" "$mode: as it was"
 
 	echo junk >packages/app/types/gen.d.ts
 	run run gen#build ${1:+"$1"}
-	is "$(cat packages/app/types/gen.d.ts)" "one" "a changed one is put right$1"
+	is "$(cat packages/app/types/gen.d.ts)" "one" "$mode: a changed one is put right"
 	echo stray >reports/gen/stray
 	run run gen#build ${1:+"$1"}
-	is "$(outputs)" "$made" "what nobody made goes$1"
-	is "$(cat packages/app/types/own.d.ts)" "own" "a neighbour that nothing selects stays$1"
+	is "$(outputs)" "$made" "$mode: what nobody made goes"
+	is "$(cat packages/app/types/own.d.ts)" "own" "$mode: a neighbour that nothing selects stays"
 
 	echo two >packages/gen/in
 	echo stray >reports/gen/stray
 	run run gen#build ${1:+"$1"}
-	exits 0 "another input$1"
-	is "$(outputs)" "$made" "outputs are cleaned before it runs$1"
-	is "$(cat reports/gen/r.txt)" "two" "and made anew$1"
+	exits 0 "$mode: another input"
+	is "$(outputs)" "$made" "$mode: outputs are cleaned before it runs"
+	is "$(cat reports/gen/r.txt)" "two" "$mode: and made anew"
 	echo one >packages/gen/in
 	run run gen#build ${1:+"$1"}
-	said 'all cached' "the first result is still there$1"
+	said 'all cached' "$mode: the first result is still there"
 	is "$(cat reports/gen/r.txt packages/app/types/gen.d.ts)" "one
-one" "and comes back$1"
+one" "$mode: and comes back"
 }
 lane ""
 if unshare --user --map-root-user --mount --pid --fork --net true 2>/dev/null; then
