@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file is a header, rows sorted by path, and the paths' bytes: mapped, not read (docs/CACHE.md).
+ * The file is a table of rows sorted by path: mapped, not read (docs/CACHE.md).
  * What was learned in this run lives in a table beside it and is merged in at close. A run asks for
  * paths in nearly sorted order, so the row after the last one found is tried first.
  *
@@ -14,53 +14,30 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/filestate.h"
 #include "util/fs.h"
 #include "util/htab.h"
 #include "util/log.h"
 #include "util/strbuf.h"
+#include "util/table.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum {
-	STAT_VERSION = 1,
-	STAT_BYTE_ORDER = 0x01020304,
-	/* A write so soon before the content was read may have a twin after it with the same times.
-	 * The clock of a network file system is another machine's. */
-	RACY_NS = 50 * 1000 * 1000,
-	NSEC = 1000 * 1000 * 1000,
-};
-/* Times without a fraction come from file systems that count whole or even seconds. */
-static const int64_t COARSE_NS = 2LL * NSEC + RACY_NS;
-
-static const char stat_magic[8] = "vx-stat\n";
-
-struct stat_header {
-	char magic[8];
-	uint32_t version, byte_order;
-	uint64_t nrows, names_len;
-	uint64_t checksum; /* of all that follows this struct */
-};
-
 struct stat_row {
-	uint64_t name; /* offset in the names */
-	uint32_t name_len;
-	uint32_t mode;
-	uint64_t dev, ino, size;
-	int64_t mtime_ns, ctime_ns;
-	int64_t learned_ns; /* the files' clock before the content was read */
-	uint32_t uid, gid;
+	uint64_t name, name_len; /* in the table's bytes */
+	struct filestate seen;
 	struct digest digest;
 };
-_Static_assert(sizeof(struct stat_row) == 104 && sizeof(struct stat_header) == 40,
-	"a file's rows have no padding");
+_Static_assert(sizeof(struct stat_row) == 112, "a file's rows have no padding");
+
+static const struct table_kind stat_kind = {"vx-stat\n", 2, sizeof(struct stat_row)};
 
 enum row_state {
 	ROW_UNASKED,
@@ -79,9 +56,8 @@ struct learned {
 
 struct filehash {
 	int dirfd;
-	const void *map;
-	size_t map_len;
-	const struct stat_row *rows;
+	struct table table;
+	const struct stat_row *rows; /* of the table, as are the names */
 	const char *names;
 	size_t nrows;
 	size_t finger;        /* the row after the last one found */
@@ -97,28 +73,6 @@ struct filehash {
 	atomic_bool hurry; /* it is to end */
 };
 
-/* Finds damage, not malice: four lanes of a multiply and rotate hash, some 10 GB/s. */
-static uint64_t
-checksum(const void *data, size_t n)
-{
-	const uint64_t k = 0x9e3779b97f4a7c15u;
-	const unsigned char *p = data;
-	uint64_t h[4] = {n, 1, 2, 3}, w[4];
-
-	for (; n >= sizeof(w); n -= sizeof(w), p += sizeof(w)) {
-		memcpy(w, p, sizeof(w));
-		for (int i = 0; i < 4; i++) {
-			h[i] = (h[i] ^ w[i]) * k;
-			h[i] = h[i] << 29 | h[i] >> 35;
-		}
-	}
-	memset(w, 0, sizeof(w));
-	memcpy(w, p, n);
-	for (int i = 0; i < 4; i++)
-		h[i] = (h[i] ^ w[i]) * k;
-	return ((h[0] ^ h[1] >> 31) * k ^ h[2]) * k ^ h[3] ^ h[3] >> 29;
-}
-
 static int
 row_cmp(const struct stat_row *row, const char *names, const char *path, size_t len)
 {
@@ -128,84 +82,48 @@ row_cmp(const struct stat_row *row, const char *names, const char *path, size_t 
 	return r ? r : (row->name_len > len) - (row->name_len < len);
 }
 
-static bool
-map_is_sound(const struct filehash *fh)
-{
-	const struct stat_header *h = fh->map;
-	size_t body;
-
-	if (fh->map_len < sizeof(*h) || memcmp(h->magic, stat_magic, sizeof(stat_magic)) != 0 ||
-		h->version != STAT_VERSION || h->byte_order != STAT_BYTE_ORDER)
-		return false;
-	body = fh->map_len - sizeof(*h);
-	return h->nrows <= body / sizeof(struct stat_row) &&
-	       h->names_len == body - h->nrows * sizeof(struct stat_row) &&
-	       checksum(h + 1, body) == h->checksum;
-}
-
 /* Nothing of the file is believed before its checksum; offsets are still bounded. */
 static bool
-rows_are_sound(const struct filehash *fh, uint64_t names_len)
+rows_are_sound(const struct table *t)
 {
-	for (size_t i = 0; i < fh->nrows; i++) {
-		const struct stat_row *r = &fh->rows[i];
+	const struct stat_row *rows = t->rows;
 
-		if (r->name > names_len || r->name_len > names_len - r->name)
+	for (size_t i = 0; i < t->nrows; i++)
+		if (rows[i].name > t->nbytes || rows[i].name_len > t->nbytes - rows[i].name)
 			return false;
-	}
 	return true;
 }
 
 static void
-load(struct filehash *fh, int fd)
+load(struct filehash *fh)
 {
-	struct stat st;
-	void *map;
+	int r = table_open(fh->dirfd, "stat", &stat_kind, &fh->table);
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0)
-		return;
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-	if (map == MAP_FAILED)
-		return;
-	fh->map = map;
-	fh->map_len = (size_t)st.st_size;
-	if (map_is_sound(fh)) {
-		const struct stat_header *h = fh->map;
-
-		fh->rows = (const struct stat_row *)(const void *)(h + 1);
-		fh->nrows = (size_t)h->nrows;
-		fh->names = (const char *)(fh->rows + fh->nrows);
-		if (rows_are_sound(fh, h->names_len)) {
-			fh->state = xcalloc(fh->nrows, 1);
-			fh->same = xcalloc(fh->nrows, sizeof(*fh->same));
-			return;
-		}
+	if (r > 0 && rows_are_sound(&fh->table)) {
+		fh->rows = fh->table.rows;
+		fh->nrows = fh->table.nrows;
+		fh->names = fh->table.bytes;
+		fh->state = xcalloc(fh->nrows, 1);
+		fh->same = xcalloc(fh->nrows, sizeof(*fh->same));
+	} else if (r) {
+		log_debug("cache", "the stat file is damaged or of another version: made anew");
+		fh->changed = true;
 	}
-	log_debug("cache", "the stat file is damaged or of another version: made anew");
-	fh->rows = NULL;
-	fh->nrows = 0;
-	fh->changed = true;
 }
 
 int
 filehash_open(int dirfd, struct filehash **ret, struct err *e)
 {
-	cleanup_close int fd =
-		openat(dirfd, "stat", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct filehash *fh;
-	int dup;
+	int dup = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
 
-	if (fd < 0 && errno != ENOENT)
-		log_debug("cache", "stat file: %s", strerror(errno));
-	dup = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
 	if (dup < 0)
 		return err_set(e, ERR_IO, errno, "state directory");
 	fh = xcalloc(1, sizeof(*fh));
 	fh->dirfd = dup;
 	arena_init(&fh->arena);
 	htab_init(&fh->learned);
-	if (fd >= 0)
-		load(fh, fd);
+	load(fh);
 	*ret = fh;
 	return 0;
 }
@@ -236,24 +154,6 @@ find_row(struct filehash *fh, const char *path, size_t len)
 	return SIZE_MAX;
 }
 
-static int64_t
-ns(const struct timespec *t)
-{
-	return (int64_t)t->tv_sec * NSEC + t->tv_nsec;
-}
-
-static bool
-row_is_trusted(const struct stat_row *r, const struct stat *st)
-{
-	int64_t window = r->ctime_ns % NSEC ? RACY_NS : COARSE_NS;
-	int64_t last = r->mtime_ns > r->ctime_ns ? r->mtime_ns : r->ctime_ns;
-
-	return r->ino == st->st_ino && r->ctime_ns == ns(&st->st_ctim) &&
-	       r->mtime_ns == ns(&st->st_mtim) && r->size == (uint64_t)st->st_size &&
-	       r->mode == st->st_mode && r->dev == st->st_dev && r->uid == st->st_uid &&
-	       r->gid == st->st_gid && last < r->learned_ns - window;
-}
-
 /* The second thread. */
 static void *
 look_ahead(void *arg)
@@ -270,7 +170,7 @@ look_ahead(void *arg)
 		memcpy(path, fh->names + row->name, row->name_len);
 		path[row->name_len] = '\0';
 		fh->same[i] = !fstatat(fh->rootfd, path, &st, AT_SYMLINK_NOFOLLOW) &&
-			      row_is_trusted(row, &st);
+			      filestate_holds(&row->seen, &st);
 	}
 	return NULL;
 }
@@ -320,23 +220,6 @@ kind_of(mode_t mode)
 	if (S_ISREG(mode))
 		return mode & 0111 ? FILE_EXEC : FILE_PLAIN;
 	return S_ISLNK(mode) ? FILE_LINK : FILE_OTHER;
-}
-
-static void
-row_fill(struct stat_row *r, const struct stat *st, int64_t learned_ns, const struct digest *d)
-{
-	*r = (struct stat_row){
-		.mode = st->st_mode,
-		.dev = st->st_dev,
-		.ino = st->st_ino,
-		.size = (uint64_t)st->st_size,
-		.mtime_ns = ns(&st->st_mtim),
-		.ctime_ns = ns(&st->st_ctim),
-		.learned_ns = learned_ns,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.digest = *d,
-	};
 }
 
 static bool
@@ -432,7 +315,7 @@ identify(struct filehash *fh, int rootfd, const char *path, size_t len, size_t r
 	*ret = (struct file_id){.kind = kind_of(st->st_mode)};
 	if (ret->kind == FILE_OTHER)
 		return 0;
-	if (known && row_is_trusted(known, st)) {
+	if (known && filestate_holds(&known->seen, st)) {
 		ret->digest = known->digest;
 		return 0;
 	}
@@ -454,7 +337,8 @@ identify(struct filehash *fh, int rootfd, const char *path, size_t len, size_t r
 		*ret = (struct file_id){.kind = FILE_ABSENT};
 		return 0;
 	}
-	row_fill(&l->row, st, learned_ns, &d);
+	filestate_take(&l->row.seen, st, learned_ns);
+	l->row.digest = d;
 	*ret = (struct file_id){.kind = kind_of(st->st_mode), .digest = d};
 	return 0;
 }
@@ -467,7 +351,7 @@ is_remembered(struct filehash *fh, const char *path, size_t len, size_t row, str
 
 	if (row != SIZE_MAX && fh->same[row]) {
 		fh->state[row] = ROW_ASKED;
-		*ret = (struct file_id){kind_of(fh->rows[row].mode), fh->rows[row].digest};
+		*ret = (struct file_id){kind_of(fh->rows[row].seen.mode), fh->rows[row].digest};
 		return true;
 	}
 	if (row != SIZE_MAX && fh->state[row] != ROW_REPLACED)
@@ -576,43 +460,29 @@ collect(const struct filehash *fh, bool complete, struct kept *out)
 	return n;
 }
 
-static void
-encode(const struct kept *v, size_t n, struct strbuf *out)
+static int
+write_rows(int dirfd, const struct kept *v, size_t n)
 {
-	struct stat_header h = {
-		.version = STAT_VERSION,
-		.byte_order = STAT_BYTE_ORDER,
-		.nrows = n,
-	};
+	cleanup_free struct stat_row *rows = xcalloc(n, sizeof(*rows));
+	cleanup_strbuf struct strbuf names = STRBUF_INIT;
 
-	memcpy(h.magic, stat_magic, sizeof(stat_magic));
-	strbuf_add(out, &h, sizeof(h));
 	for (size_t i = 0; i < n; i++) {
-		struct stat_row row = *v[i].row;
-
-		row.name = h.names_len;
-		row.name_len = (uint32_t)v[i].len;
-		h.names_len += v[i].len;
-		strbuf_add(out, &row, sizeof(row));
+		rows[i] = *v[i].row;
+		rows[i].name = names.len;
+		rows[i].name_len = v[i].len;
+		strbuf_add(&names, v[i].path, v[i].len);
 	}
-	for (size_t i = 0; i < n; i++)
-		strbuf_add(out, v[i].path, v[i].len);
-	h.checksum = checksum(out->buf + sizeof(h), out->len - sizeof(h));
-	memcpy(out->buf, &h, sizeof(h));
+	return table_write(dirfd, "stat", &stat_kind, rows, n, names.buf, names.len);
 }
 
 static void
 save(struct filehash *fh, bool complete)
 {
-	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 	struct kept *v = xreallocarray(NULL, fh->nrows + fh->learned.n + 1, sizeof(*v));
 	size_t n = collect(fh, complete, v);
 
-	if (fh->changed || n != fh->nrows) {
-		encode(v, n, &out);
-		if (fs_replace_file(fh->dirfd, "stat", out.buf, out.len, 0600))
-			log_debug("cache", "stat file not written: %s", strerror(errno));
-	}
+	if (write_rows(fh->dirfd, v, n))
+		log_debug("cache", "stat file not written: %s", strerror(errno));
 	free(v);
 }
 
@@ -622,10 +492,9 @@ filehash_close(struct filehash *fh, bool complete)
 	if (!fh)
 		return;
 	end_look(fh, true);
-	if (fh->changed || complete)
+	if (fh->changed || (complete && fh->nrows && memchr(fh->state, ROW_UNASKED, fh->nrows)))
 		save(fh, complete);
-	if (fh->map)
-		munmap((void *)(uintptr_t)fh->map, fh->map_len);
+	table_close(&fh->table);
 	close(fh->dirfd);
 	htab_release(&fh->learned);
 	arena_release(&fh->arena);
