@@ -10,24 +10,33 @@
 #include <sys/stat.h>
 
 int
-json_load(int dirfd, const char *path, const char *shown, bool relaxed, struct json_doc *ret,
-	struct err *e)
+json_read(int dirfd, const char *path, const char *shown, struct strbuf *ret_text,
+	struct stat *ret_st, struct err *e)
 {
 	/* Nonblocking: a FIFO in the place of the file must not hold us. */
 	cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0 || fstat(fd, ret_st) < 0)
+		return err_set(e, ERR_IO, errno, "%s", shown);
+	if (!S_ISREG(ret_st->st_mode))
+		return err_set(e, ERR_CONFIG, 0, "%s: is not a regular file", shown);
+	if (ret_st->st_size > JSON_FILE_MAX)
+		return err_set(
+			e, ERR_CONFIG, 0, "%s: is larger than %d MiB", shown, JSON_FILE_MAX >> 20);
+	strbuf_grow(ret_text, (size_t)ret_st->st_size + FD_READ_ROOM);
+	return fd_read_all(fd, ret_text, JSON_FILE_MAX) < 0 ? err_set(e, ERR_IO, errno, "%s", shown)
+							    : 0;
+}
+
+int
+json_load(int dirfd, const char *path, const char *shown, bool relaxed, struct json_doc *ret,
+	struct err *e)
+{
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(e, ERR_IO, errno, "%s", shown);
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, ERR_CONFIG, 0, "%s: is not a regular file", shown);
-	if (st.st_size > JSON_FILE_MAX)
-		return err_set(
-			e, ERR_CONFIG, 0, "%s: is larger than %d MiB", shown, JSON_FILE_MAX >> 20);
-	strbuf_grow(&text, (size_t)st.st_size + FD_READ_ROOM);
-	if (fd_read_all(fd, &text, JSON_FILE_MAX) < 0)
-		return err_set(e, ERR_IO, errno, "%s", shown);
+	if (json_read(dirfd, path, shown, &text, &st, e) < 0)
+		return -1;
 	return json_parse(text.buf, text.len, shown, relaxed, ret, e);
 }
 

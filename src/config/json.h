@@ -8,6 +8,7 @@
 #define CONFIG_JSON_H
 
 #include "util/base.h"
+#include <sys/stat.h>
 
 struct err;
 struct strbuf;
@@ -60,9 +61,12 @@ struct json_doc {
  * files), comments and trailing commas are allowed, and a NUL in a string (\u0000) is kept, so that
  * the error can name the value: use json_c_string there. json_load: kind IO with e->num where the
  * file cannot be read (ENOENT: it is not there); a link is followed, what is no regular file is
- * refused. text[len] is a NUL. */
+ * refused. json_parse: text[len] is a NUL. */
 int json_load(int dirfd, const char *path, const char *shown, bool relaxed, struct json_doc *ret,
 	struct err *e);
+/* The two halves of json_load: appends the text, with the stat from before the reading; parses it. */
+int json_read(int dirfd, const char *path, const char *shown, struct strbuf *ret_text,
+	struct stat *ret_st, struct err *e);
 int json_parse(const char *text, size_t len, const char *shown, bool relaxed, struct json_doc *ret,
 	struct err *e);
 void json_doc_release(struct json_doc *d);

@@ -151,7 +151,7 @@ load(struct run *r, const struct run_options *o, struct err *e)
 	if (files_start(r->root.fd, r->root.path, &rq, e))
 		return -1;
 	filehash_look_ahead(r->fh, r->root.fd);
-	if (!workspace_load(&r->root, &r->w, e)) {
+	if (!workspace_load(&r->root, r->statefd, &r->w, e)) {
 		settings_apply_env(&r->w.settings);
 		if (!select_requests(&r->w,
 			    &(struct selection){

@@ -4,12 +4,8 @@
 #include "util/arena.h"
 #include "util/cleanup.h"
 #include "util/err.h"
+#include "util/strbuf.h"
 #include <errno.h>
-#include <fcntl.h>
-
-enum {
-	MANIFEST_SMALL = 16384
-};
 
 static const struct {
 	const char *field;
@@ -188,46 +184,36 @@ read_manifest(const struct json_doc *doc, struct arena *a, struct manifest *m, s
 	return read_deps(doc, a, m, e);
 }
 
-/* Reads a small regular file in one go. False: it has to be read another way. */
-static bool
-read_small(int dirfd, const char *path, char *buf, size_t size, size_t *ret_len)
+int
+manifest_parse(const char *text, size_t len, const char *shown, struct arena *a,
+	struct manifest *ret, struct err *e)
 {
-	cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, size);
+	struct manifest m = {0};
+	struct json_doc doc;
+	int r;
 
-	if (n <= 0 || (size_t)n == size)
-		return false;
-	buf[n] = '\0';
-	*ret_len = (size_t)n;
-	return true;
+	if (manifest_scan(text, len, a, &m)) {
+		r = m.name ? manifest_check_name(m.name, shown, e) : 0;
+	} else {
+		if (json_parse(text, len, shown, false, &doc, e) < 0)
+			return -1;
+		r = read_manifest(&doc, a, &m, e);
+		json_doc_release(&doc);
+	}
+	if (!r)
+		*ret = m;
+	return r;
 }
 
 int
 manifest_load(int dirfd, const char *path, const char *shown, struct arena *a, struct manifest *ret,
 	struct err *e)
 {
-	char buf[MANIFEST_SMALL];
-	struct manifest m = {0};
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	struct err mine = ERR_INIT;
-	struct json_doc doc;
-	size_t len;
-	int r;
+	struct stat st;
 
-	if (read_small(dirfd, path, buf, sizeof(buf), &len) && manifest_scan(buf, len, a, &m)) {
-		if (m.name && manifest_check_name(m.name, shown, e) < 0)
-			return -1;
-		*ret = m;
-		return 1;
-	}
-	if (json_load(dirfd, path, shown, false, &doc, &mine) < 0) {
-		if (mine.kind == ERR_IO && mine.num == ENOENT)
-			return 0;
-		return err_set(e, mine.kind, 0, "%s", mine.text);
-	}
-	r = read_manifest(&doc, a, &m, e);
-	json_doc_release(&doc);
-	if (r < 0)
-		return -1;
-	*ret = m;
-	return 1;
+	if (json_read(dirfd, path, shown, &text, &st, &mine) < 0)
+		return mine.num == ENOENT ? 0 : err_set(e, mine.kind, 0, "%s", mine.text);
+	return manifest_parse(text.buf, text.len, shown, a, ret, e) < 0 ? -1 : 1;
 }

@@ -46,8 +46,11 @@ struct manifest {
 /* 1 read, 0 no such file, -1. `path` from dirfd; `shown` is the name that messages give it. */
 int manifest_load(int dirfd, const char *path, const char *shown, struct arena *a,
 	struct manifest *ret, struct err *e);
+/* The same of its text, which ends in a NUL. */
+int manifest_parse(const char *text, size_t len, const char *shown, struct arena *a,
+	struct manifest *ret, struct err *e);
 
-/* The quick way that manifest_load tries first (manifest-scan.c): whether the text, ended by a NUL,
+/* The quick way that manifest_parse tries first (manifest-scan.c): whether the text, ended by a NUL,
  * was understood. When not, it may be anything. Separate for its test. */
 bool manifest_scan(const char *text, size_t len, struct arena *a, struct manifest *ret);
 

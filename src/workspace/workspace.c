@@ -3,6 +3,7 @@
 #include "config/json.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/fs.h"
 #include "util/path.h"
@@ -12,6 +13,7 @@
 #include "workspace/members.h"
 #include "workspace/pnpm.h"
 #include "workspace/root.h"
+#include "workspace/sources.h"
 #include <dirent.h>
 
 /* A project while it is being loaded; the manifest is needed until the edges are known. */
@@ -24,6 +26,7 @@ struct loaded {
 struct loading {
 	struct workspace *w;
 	const struct root *root;
+	struct sources *sources;
 	struct loaded **items;
 	size_t n, cap;
 	const char **notes;
@@ -52,12 +55,8 @@ is_config_name(const char *name)
 }
 
 static void
-mark(void *ctx, const char *name, unsigned char type)
+mark_name(struct marks *m, const char *name)
 {
-	struct marks *m = ctx;
-
-	if (type == DT_DIR)
-		return;
 	if (!strcmp(name, "package.json"))
 		m->manifest = true;
 	if (!is_config_name(name))
@@ -65,6 +64,66 @@ mark(void *ctx, const char *name, unsigned char type)
 	if (m->nconfigs < 2)
 		snprintf(m->configs[m->nconfigs], sizeof(m->configs[0]), "%s", name);
 	m->nconfigs++;
+}
+
+/* The names that matter, for the memory: each with a NUL. */
+static void
+note_name(void *ctx, const char *name, unsigned char type)
+{
+	struct strbuf *names = ctx;
+
+	if (type != DT_DIR && (!strcmp(name, "package.json") || is_config_name(name)))
+		strbuf_add(names, name, strlen(name) + 1);
+}
+
+/* `fd` is an O_PATH of the directory, which is listed anew only if it has changed. errno on -1. */
+static int
+find_marks(struct loading *l, int fd, const char *dir, struct marks *ret)
+{
+	cleanup_strbuf struct strbuf names = STRBUF_INIT;
+	cleanup_close int listed = -1;
+	int64_t begun;
+	struct stat st;
+	const char *text;
+	size_t len;
+
+	if (fstat(fd, &st))
+		return -1;
+	text = sources_get(l->sources, dir, SOURCE_LISTING, &st, &len);
+	if (!text) {
+		begun = (int64_t)clock_files_ns();
+		listed = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (listed < 0 || members_scan(listed, note_name, &names) < 0)
+			return -1;
+		sources_put(l->sources, dir, SOURCE_LISTING, &st, begun, names.buf, names.len);
+		text = names.buf;
+		len = names.len;
+	}
+	for (size_t at = 0; at < len; at += strlen(text + at) + 1)
+		mark_name(ret, text + at);
+	return 0;
+}
+
+/* A manifest's or config's text, read into `buf` if it is not remembered. */
+static int
+read_source(struct loading *l, int fd, const char *dir, enum source which, const char *shown,
+	struct strbuf *buf, const char **ret, size_t *ret_len, struct err *e)
+{
+	const char *name = which == SOURCE_MANIFEST ? "package.json" : "vx.config.json";
+	struct stat st;
+	int64_t begun;
+
+	/* Links are followed here and there. */
+	*ret = fstatat(fd, name, &st, 0) ? NULL : sources_get(l->sources, dir, which, &st, ret_len);
+	if (*ret)
+		return 0;
+	begun = (int64_t)clock_files_ns();
+	if (json_read(fd, name, shown, buf, &st, e) < 0)
+		return -1;
+	sources_put(l->sources, dir, which, &st, begun, buf->buf, buf->len);
+	*ret = buf->buf;
+	*ret_len = buf->len;
+	return 0;
 }
 
 static const char *
@@ -110,13 +169,32 @@ check_configs(const char *dir, struct marks *m, struct err *e)
 }
 
 static int
+load_manifest(struct loading *l, int fd, const char *shown, struct loaded *it, struct err *e)
+{
+	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
+	struct err mine = ERR_INIT;
+	const char *text;
+	size_t len;
+
+	if (read_source(l, fd, it->p.dir, SOURCE_MANIFEST, shown, &buf, &text, &len, &mine) < 0)
+		/* gone since it was listed */
+		return mine.num == ENOENT ? 0 : err_set(e, mine.kind, 0, "%s", mine.text);
+	it->p.has_manifest = true;
+	return manifest_parse(text, len, shown, &l->w->arena, &it->manifest, e);
+}
+
+static int
 load_config(struct loading *l, int fd, struct project *p, struct err *e)
 {
+	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
 	struct json_doc doc;
+	const char *text;
+	size_t len;
 	int r;
 
 	p->config = shown_path(l, p->dir, "vx.config.json");
-	if (json_load(fd, "vx.config.json", p->config, true, &doc, e) < 0)
+	if (read_source(l, fd, p->dir, SOURCE_CONFIG, p->config, &buf, &text, &len, e) < 0 ||
+		json_parse(text, len, p->config, true, &doc, e) < 0)
 		return -1;
 	r = projectdef_parse(&doc, p->dir, &l->w->arena, &p->def, e);
 	json_doc_release(&doc);
@@ -155,18 +233,13 @@ load_project(struct loading *l, int fd, const char *dir, struct marks *m, struct
 	struct arena *a = &l->w->arena;
 	struct loaded *it = arena_new(a, struct loaded);
 	const char *manifest_shown = shown_path(l, dir, "package.json");
-	int r;
 
 	if (check_configs(dir, m, e) < 0)
 		return -1;
 	it->p.dir = arena_strdup(a, dir);
 	it->p.is_root = !*dir;
-	if (m->manifest) {
-		r = manifest_load(fd, "package.json", manifest_shown, a, &it->manifest, e);
-		if (r < 0)
-			return -1;
-		it->p.has_manifest = r > 0;
-	}
+	if (m->manifest && load_manifest(l, fd, manifest_shown, it, e) < 0)
+		return -1;
 	if (m->nconfigs && load_config(l, fd, &it->p, e) < 0)
 		return -1;
 	if (!it->p.has_manifest && !it->p.config)
@@ -204,11 +277,11 @@ open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, 
 		const char *root = strcmp(l->root->path, "/") ? l->root->path : "";
 
 		*ret_dir = xstrdup(path_below(real, root));
-		*ret_fd = fs_open_beneath(l->root->fd, *ret_dir, O_RDONLY | O_DIRECTORY, 0);
+		*ret_fd = fs_open_beneath(l->root->fd, *ret_dir, O_PATH | O_DIRECTORY, 0);
 		return *ret_fd < 0 ? open_failed(member, e) : 1;
 	}
-	fd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || members_scan(fd, mark, &m) < 0 || (!m.manifest && !m.nconfigs))
+	fd = open(real, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || find_marks(l, fd, real, &m) < 0 || (!m.manifest && !m.nconfigs))
 		return 0;
 	return err_set(e, ERR_CONFIG, 0,
 		"%s: member \"%s\" (%s) is outside the workspace root %s: move %s up to a "
@@ -221,7 +294,7 @@ open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, 
 static int
 load_member(struct loading *l, const char *member, struct err *e)
 {
-	cleanup_close int fd = fs_open_beneath(l->root->fd, member, O_RDONLY | O_DIRECTORY, 0);
+	cleanup_close int fd = fs_open_beneath(l->root->fd, member, O_PATH | O_DIRECTORY, 0);
 	cleanup_free char *real = NULL;
 	const char *dir = member;
 	struct marks m = {0};
@@ -237,7 +310,7 @@ load_member(struct loading *l, const char *member, struct err *e)
 		return open_failed(member, e);
 	if (htab_get(&l->w->by_dir, dir))
 		return 1;
-	if (members_scan(fd, mark, &m) < 0)
+	if (find_marks(l, fd, dir, &m) < 0)
 		return err_set(e, ERR_IO, errno, "list %s", dir_shown(dir));
 	if (!m.manifest && !m.nconfigs)
 		return 0;
@@ -508,10 +581,10 @@ load(struct loading *l, struct err *e)
 }
 
 int
-workspace_load(const struct root *root, struct workspace *ret, struct err *e)
+workspace_load(const struct root *root, int statefd, struct workspace *ret, struct err *e)
 {
 	struct workspace w = {.rootfd = root->fd};
-	struct loading l = {.w = &w, .root = root};
+	struct loading l = {.w = &w, .root = root, .sources = sources_open(statefd)};
 	int r;
 
 	arena_init(&w.arena);
@@ -520,6 +593,7 @@ workspace_load(const struct root *root, struct workspace *ret, struct err *e)
 	settings_init(&w.settings);
 	w.path = arena_strdup(&w.arena, root->path);
 	r = load(&l, e);
+	sources_close(l.sources, !r);
 	free(l.items);
 	free(l.notes);
 	if (r < 0) {

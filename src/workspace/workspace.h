@@ -47,8 +47,9 @@ struct workspace {
 };
 
 /* Reads settings, lists members, parses manifests and configs, links package edges. Everything that
- * spec/config.md §1 refuses is an error that names the file. */
-int workspace_load(const struct root *root, struct workspace *ret, struct err *e);
+ * spec/config.md §1 refuses is an error that names the file. What was read is remembered in statefd (-1:
+ * nowhere; workspace/sources.h). */
+int workspace_load(const struct root *root, int statefd, struct workspace *ret, struct err *e);
 void workspace_release(struct workspace *w);
 
 /* The project whose directory is, or most deeply holds, `dir`. NULL: none. */

@@ -317,7 +317,7 @@ class Place:
         expect(not left, f"{when}: left: {' '.join(left)}")
         names = {name for name in os.listdir(self.root + "/.vx") if not name.endswith(("-wal", "-shm"))}
         self.state = self.state or names
-        expect(names <= self.state | {"scratch", "stat"}, f"{when}: new in .vx: {names - self.state}")
+        expect(names <= self.state | {"scratch", "stat", "sources"}, f"{when}: new in .vx: {names - self.state}")
 
     def snapshot(self):
         """All of the workspace but what vx and git keep: name -> type, mode, and content or target."""

@@ -1031,10 +1031,10 @@ class Session:
 
     def lose(self, rng):
         vx = self.w.root + "/.vx/"
-        what = rng.choice(["stat", "state.db", "index.db", "blobs", "blob", "tamper"])
+        what = rng.choice(["stat", "sources", "state.db", "index.db", "blobs", "blob", "tamper"])
         self.tell("lose or spoil %s" % what)
-        if what == "stat":
-            remove(vx + "stat")
+        if what in ("stat", "sources"):
+            remove(vx + what)
         elif what == "state.db":
             for x in ("", "-wal", "-shm"):
                 remove(vx + "state.db" + x)

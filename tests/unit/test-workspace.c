@@ -13,7 +13,7 @@ load(const char *from, struct root *root, struct workspace *w, struct err *e)
 	free(start);
 	if (r < 0)
 		return -1;
-	r = workspace_load(root, w, e);
+	r = workspace_load(root, -1, w, e);
 	if (r < 0)
 		root_release(root);
 	return r;

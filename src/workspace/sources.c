@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file is a table of directories sorted by path. A run asks for them in nearly that order, so the
+ * row after the last one found is tried first. What is new waits beside it until the file is written.
+ */
+#include "workspace/sources.h"
+#include "util/alloc.h"
+#include "util/arena.h"
+#include "util/cleanup.h"
+#include "util/filestate.h"
+#include "util/log.h"
+#include "util/strbuf.h"
+#include "util/table.h"
+#include <errno.h>
+
+static const char file_name[] = "sources";
+
+struct source_text {
+	struct filestate seen; /* mode 0: not known */
+	uint64_t at, len;      /* in the table's bytes, a NUL behind it */
+};
+
+struct source_row {
+	uint64_t dir, dir_len; /* the same */
+	struct source_text of[SOURCE_KINDS];
+};
+_Static_assert(sizeof(struct source_row) == 256, "a directory's rows have no padding");
+
+static const struct table_kind sources_kind = {"vx-srcs\n", 1, sizeof(struct source_row)};
+
+/* A text to be remembered. */
+struct kept {
+	const char *dir, *text;
+	enum source which;
+	size_t len;
+	struct filestate seen;
+};
+
+struct kept_list {
+	struct kept *v;
+	size_t n, cap;
+};
+
+struct sources {
+	int statefd;
+	struct table table;
+	const struct source_row *rows;
+	size_t nrows;
+	size_t finger;       /* the row of the directory that was asked for last */
+	unsigned char *used; /* by row: a bit for each text that was given out */
+	struct kept_list learned;
+	struct arena arena;
+};
+
+static bool
+is_inside(const struct table *t, uint64_t at, uint64_t len)
+{
+	return at < t->nbytes && len < t->nbytes - at && !t->bytes[at + len];
+}
+
+/* Nothing of the file is believed before its checksum; offsets are still bounded. */
+static bool
+rows_are_sound(const struct table *t)
+{
+	const struct source_row *rows = t->rows;
+
+	for (size_t i = 0; i < t->nrows; i++) {
+		if (!is_inside(t, rows[i].dir, rows[i].dir_len))
+			return false;
+		for (size_t k = 0; k < SOURCE_KINDS; k++)
+			if (rows[i].of[k].seen.mode &&
+				!is_inside(t, rows[i].of[k].at, rows[i].of[k].len))
+				return false;
+	}
+	return true;
+}
+
+struct sources *
+sources_open(int statefd)
+{
+	struct sources *s = xcalloc(1, sizeof(*s));
+	int r = 0;
+
+	s->statefd = statefd;
+	arena_init(&s->arena);
+	if (statefd >= 0)
+		r = table_open(statefd, file_name, &sources_kind, &s->table);
+	if (r > 0 && rows_are_sound(&s->table)) {
+		s->rows = s->table.rows;
+		s->nrows = s->table.nrows;
+		s->used = xcalloc(s->nrows, 1);
+	} else if (r) {
+		log_debug("cache", "the sources file is damaged or of another version: made anew");
+	}
+	return s;
+}
+
+/* Where `dir` stands to the row's, as strcmp says. */
+static int
+compare(const struct sources *s, const char *dir, size_t row)
+{
+	return strcmp(dir, s->table.bytes + s->rows[row].dir);
+}
+
+/* SIZE_MAX: no row. */
+static size_t
+find_row(struct sources *s, const char *dir)
+{
+	size_t lo = 0, hi = s->nrows;
+
+	for (size_t i = s->finger; i < s->nrows && i < s->finger + 2; i++)
+		if (!compare(s, dir, i))
+			return s->finger = i;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int c = compare(s, dir, mid);
+
+		if (!c)
+			return s->finger = mid;
+		if (c < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return SIZE_MAX;
+}
+
+const char *
+sources_get(struct sources *s, const char *dir, enum source which, const struct stat *now,
+	size_t *ret_len)
+{
+	size_t row = find_row(s, dir);
+	const struct source_text *t = row == SIZE_MAX ? NULL : &s->rows[row].of[which];
+
+	if (!t || !t->seen.mode || !filestate_holds(&t->seen, now))
+		return NULL;
+	s->used[row] |= (unsigned char)(1u << which);
+	*ret_len = (size_t)t->len;
+	return s->table.bytes + t->at;
+}
+
+static void
+keep(struct kept_list *l, const struct kept *k)
+{
+	GROW(l->v, l->n + 1, l->cap);
+	l->v[l->n++] = *k;
+}
+
+void
+sources_put(struct sources *s, const char *dir, enum source which, const struct stat *seen,
+	int64_t learned_ns, const char *text, size_t len)
+{
+	struct kept k = {.which = which, .len = len};
+
+	if (s->statefd < 0)
+		return;
+	k.dir = arena_strdup(&s->arena, dir);
+	k.text = arena_memdupz(&s->arena, text, len);
+	filestate_take(&k.seen, seen, learned_ns);
+	keep(&s->learned, &k);
+}
+
+/* Closing. */
+
+/* Whether the file holds what this run had no use for: a member that is gone. */
+static bool
+has_unused(const struct sources *s)
+{
+	for (size_t i = 0; i < s->nrows; i++)
+		for (unsigned k = 0; k < SOURCE_KINDS; k++)
+			if (s->rows[i].of[k].seen.mode && !(s->used[i] & 1u << k))
+				return true;
+	return false;
+}
+
+static int
+kept_cmp(const void *a, const void *b)
+{
+	const struct kept *x = a, *y = b;
+	int r = strcmp(x->dir, y->dir);
+
+	return r ? r : (x->which > y->which) - (x->which < y->which);
+}
+
+/* All that is to be remembered, sorted. */
+static void
+collect(const struct sources *s, struct kept_list *ret)
+{
+	for (size_t i = 0; i < s->nrows; i++)
+		for (unsigned k = 0; k < SOURCE_KINDS; k++) {
+			const struct source_text *t = &s->rows[i].of[k];
+
+			if (s->used[i] & 1u << k)
+				keep(ret, &(struct kept){
+						  .dir = s->table.bytes + s->rows[i].dir,
+						  .text = s->table.bytes + t->at,
+						  .which = (enum source)k,
+						  .len = (size_t)t->len,
+						  .seen = t->seen,
+					  });
+		}
+	for (size_t i = 0; i < s->learned.n; i++)
+		keep(ret, &s->learned.v[i]);
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof(*ret->v), kept_cmp);
+}
+
+static uint64_t
+add_text(struct strbuf *bytes, const char *text, size_t len)
+{
+	uint64_t at = bytes->len;
+
+	strbuf_add(bytes, text, len);
+	strbuf_addch(bytes, '\0');
+	return at;
+}
+
+static int
+write_all(const struct sources *s)
+{
+	struct kept_list l = {0};
+	cleanup_free struct source_row *rows = NULL;
+	cleanup_strbuf struct strbuf bytes = STRBUF_INIT;
+	const struct kept *like[SOURCE_KINDS] = {NULL};
+	uint64_t like_at[SOURCE_KINDS] = {0};
+	size_t n = 0;
+	int r;
+
+	collect(s, &l);
+	rows = xcalloc(l.n, sizeof(*rows));
+	for (size_t i = 0; i < l.n; i++) {
+		const struct kept *k = &l.v[i], **last = &like[k->which];
+
+		if (!i || strcmp(l.v[i - 1].dir, k->dir) != 0) {
+			rows[n].dir = add_text(&bytes, k->dir, strlen(k->dir));
+			rows[n++].dir_len = strlen(k->dir);
+		}
+		/* Configs are often alike from one project to the next. */
+		if (!*last || (*last)->len != k->len || memcmp((*last)->text, k->text, k->len) != 0)
+			like_at[k->which] = add_text(&bytes, k->text, k->len);
+		*last = k;
+		rows[n - 1].of[k->which] = (struct source_text){k->seen, like_at[k->which], k->len};
+	}
+	r = table_write(s->statefd, file_name, &sources_kind, rows, n, bytes.buf, bytes.len);
+	free(l.v);
+	return r;
+}
+
+void
+sources_close(struct sources *s, bool keep_it)
+{
+	if (keep_it && s->statefd >= 0 && (s->learned.n || has_unused(s)) && write_all(s))
+		log_debug("cache", "sources file not written: %s", strerror(errno));
+	table_close(&s->table);
+	free(s->learned.v);
+	free(s->used);
+	arena_release(&s->arena);
+	free(s);
+}
