@@ -5,12 +5,12 @@
  * paths in nearly sorted order, so the row after the last one found is tried first.
  *
  * A warm run is mostly the look at thousands of files, and half of that is done by a second thread
- * while configs are read. It shares nothing that is written but `same` and `hurry`, runs no code of
- * ours but look_ahead, and is joined before its answers are used.
+ * while configs are read. It shares nothing that is written but `same`.
  */
 #include "cache/filehash.h"
 #include "util/alloc.h"
 #include "util/arena.h"
+#include "util/beside.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -23,9 +23,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -67,10 +64,8 @@ struct filehash {
 	struct htab learned;
 	bool changed;
 	bool trust;
-	bool looking; /* a thread is, by these: */
-	pthread_t looker;
-	int rootfd;
-	atomic_bool hurry; /* it is to end */
+	struct beside looker;
+	int rootfd; /* for it */
 };
 
 static int
@@ -161,7 +156,7 @@ look_ahead(void *arg)
 	struct filehash *fh = arg;
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < fh->nrows && !fh->hurry; i++) {
+	for (size_t i = 0; i < fh->nrows && !fh->looker.hurry; i++) {
 		const struct stat_row *row = &fh->rows[i];
 		struct stat st;
 
@@ -178,33 +173,16 @@ look_ahead(void *arg)
 void
 filehash_look_ahead(struct filehash *fh, int rootfd)
 {
-	sigset_t all, before;
-
-	if (!fh->nrows)
-		return;
 	fh->rootfd = rootfd;
-	/* Signals are the first thread's: the loop waits for them where only that one blocks them. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	/* Without a thread all is looked at when it is asked for. */
-	fh->looking = !pthread_create(&fh->looker, NULL, look_ahead, fh);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-static void
-end_look(struct filehash *fh, bool hurry)
-{
-	if (!fh->looking)
-		return;
-	fh->hurry = hurry;
-	pthread_join(fh->looker, NULL);
-	fh->looking = false;
+	if (fh->nrows)
+		beside_start(&fh->looker, look_ahead, fh);
 }
 
 void
 filehash_trust(struct filehash *fh, bool on)
 {
-	end_look(fh, false);
+	beside_end(&fh->looker, false);
 	fh->trust = on;
 	if (on)
 		return;
@@ -491,7 +469,7 @@ filehash_close(struct filehash *fh, bool complete)
 {
 	if (!fh)
 		return;
-	end_look(fh, true);
+	beside_end(&fh->looker, true);
 	if (fh->changed || (complete && fh->nrows && memchr(fh->state, ROW_UNASKED, fh->nrows)))
 		save(fh, complete);
 	table_close(&fh->table);

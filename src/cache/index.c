@@ -7,9 +7,12 @@
 #include "cache/db.h"
 #include "cache/stamp.h"
 #include "util/alloc.h"
+#include "util/arena.h"
+#include "util/beside.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/htab.h"
 #include "util/log.h"
 #include "util/path.h"
 
@@ -82,6 +85,7 @@ enum {
 	STAMP_GET,
 	STAMP_PUT,
 	STAMP_DROP,
+	STAMP_ALL,
 	STAMP_STATEMENTS
 };
 
@@ -96,14 +100,33 @@ static const char *const stamp_statements[STAMP_STATEMENTS] = {
 	[STAMP_GET] = "SELECT key, seen FROM stamps WHERE task = ?1",
 	[STAMP_PUT] = "REPLACE INTO stamps(task, key, seen) VALUES(?1, ?2, ?3)",
 	[STAMP_DROP] = "DELETE FROM stamps WHERE task = ?1",
+	[STAMP_ALL] = "SELECT task, key, seen FROM stamps",
 };
 
 static const struct db_schema stamp_schema = {
 	stamp_migrations, array_len(stamp_migrations), stamp_statements, STAMP_STATEMENTS, true};
 
+/* A stamp that is looked at ahead. */
+struct ahead {
+	struct digest key;
+	const void *seen;
+	size_t n;
+	bool is_true; /* the second thread's, until it is over */
+};
+
+struct ahead_list {
+	struct ahead *v; /* in the order of by_task */
+	size_t n, cap;
+	struct htab by_task; /* its names */
+	struct arena arena;
+	struct beside looker;
+	int rootfd;
+};
+
 struct index {
 	struct db *entries;
 	struct db *stamps;
+	struct ahead_list ahead;
 	struct digest *used; /* entries whose access time is to be written */
 	size_t nused, used_cap;
 };
@@ -178,6 +201,7 @@ index_close(struct index *ix)
 
 	if (!ix)
 		return;
+	index_forget_looks(ix);
 	/* Only the order of pruning is lost with them. */
 	if (ix->nused && write_used(ix, &e))
 		log_debug("cache", "access times not written: %s", e.text);
@@ -421,6 +445,81 @@ index_stamped(struct index *ix, const char *task, const char *const *paths, size
 	return r < 0 ? -1 : 0;
 }
 
+/* The second thread. */
+static void *
+look_ahead(void *arg)
+{
+	struct ahead_list *l = arg;
+
+	for (size_t i = 0; i < l->n && !l->looker.hurry; i++)
+		l->v[i].is_true = stamp_is_true(l->rootfd, l->v[i].seen, l->v[i].n);
+	return NULL;
+}
+
+static void
+add_ahead(struct ahead_list *l, struct db *db)
+{
+	const char *task = db_get_text(db, 0);
+	struct ahead a = {0};
+	size_t n, len = task ? strlen(task) : 0;
+	const void *key = db_get_blob(db, 1, &n), *seen;
+
+	if (!task || n != DIGEST_SIZE)
+		return;
+	memcpy(a.key.b, key, n);
+	seen = db_get_blob(db, 2, &a.n);
+	a.seen = arena_memdupz(&l->arena, seen, a.n);
+	htab_putn(&l->by_task, arena_memdupz(&l->arena, task, len), len, NULL);
+	GROW(l->v, l->n + 1, l->cap);
+	l->v[l->n++] = a;
+}
+
+int
+index_look_ahead(struct index *ix, int rootfd, struct err *e)
+{
+	struct ahead_list *l = &ix->ahead;
+	struct db *db = ix->stamps;
+	int r;
+
+	index_forget_looks(ix);
+	if (db_begin_reading(db, e) || db_use(db, STAMP_ALL, e))
+		return -1;
+	while ((r = db_step(db, e)) > 0)
+		add_ahead(l, db);
+	db_reset(db);
+	if (r < 0) {
+		index_forget_looks(ix);
+		return -1;
+	}
+	l->rootfd = rootfd;
+	beside_start(&l->looker, look_ahead, l);
+	return 0;
+}
+
+void
+index_forget_looks(struct index *ix)
+{
+	struct ahead_list *l = &ix->ahead;
+
+	beside_end(&l->looker, true);
+	free(l->v);
+	htab_release(&l->by_task);
+	arena_release(&l->arena);
+	*l = (struct ahead_list){0};
+}
+
+static bool
+was_true(struct ahead_list *l, const char *task, const struct digest *key)
+{
+	const struct htab_entry *en = htab_findn(&l->by_task, task, strlen(task));
+	const struct ahead *a = en ? &l->v[en - l->by_task.entries] : NULL;
+
+	if (!a || !digest_equal(&a->key, key))
+		return false;
+	beside_end(&l->looker, false);
+	return a->is_true;
+}
+
 int
 index_stamped_names(struct index *ix, const char *task, struct strvec *ret, struct err *e)
 {
@@ -467,7 +566,11 @@ index_is_current(
 {
 	const void *seen;
 	size_t n;
-	int r = get_stamp(ix->stamps, task, key, &seen, &n, e);
+	int r;
+
+	if (was_true(&ix->ahead, task, key))
+		return 1;
+	r = get_stamp(ix->stamps, task, key, &seen, &n, e);
 
 	if (r > 0)
 		r = stamp_is_true(rootfd, seen, n);

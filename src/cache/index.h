@@ -92,6 +92,12 @@ int index_is_current(
 int index_is_among(struct index *ix, const char *task, const struct digest *key,
 	const struct outputs *now, struct strvec *ret_strays, struct err *e);
 
+/* Begins to look whether the outputs of all stamped tasks are as their stamps say, beside what the caller
+ * does meanwhile. Until index_forget_looks those answers, which are from here on, are index_is_current's:
+ * for the time in which keys are made and no task runs yet. rootfd stays open until then. */
+int index_look_ahead(struct index *ix, int rootfd, struct err *e);
+void index_forget_looks(struct index *ix);
+
 /* Groups many writes into one transaction (two files: not atomic across them). Without the commit,
  * index_close undoes them. */
 int index_begin(struct index *ix, struct err *e);

@@ -4,6 +4,7 @@
 #include "run/sched-private.h"
 #include "util/alloc.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/proc.h"
 #include "util/stop.h"
 #include "workspace/workspace.h"
@@ -445,6 +446,23 @@ guard_died(struct loop_fd *w, unsigned events)
 
 /* ------------------------------------------------------------------ a run */
 
+/* Outputs are looked at while keys are made. Where few of the workspace's tasks are wanted that would
+ * be more work than is saved. */
+static void
+look_ahead(struct sched *s)
+{
+	const struct plan *p = s->plan;
+	struct err e = ERR_INIT;
+	size_t all = 0;
+
+	for (size_t i = 0; i < p->w->nprojects; i++)
+		all += p->w->projects[i]->def.ntasks;
+	if (!s->o->index || !s->o->read_cache || p->g->n < all / 2)
+		return;
+	if (index_look_ahead(s->o->index, p->w->rootfd, &e))
+		log_debug("cache", "not looked ahead: %s", e.text);
+}
+
 /*
  * Keys and look-ups for all that can be known before anything runs (spec/cache.md §3). What is wrong
  * with a config ends the run here, before anything was done: an input that git ignores, say.
@@ -454,6 +472,7 @@ classify(struct sched *s, struct err *ret)
 {
 	struct plan *p = s->plan;
 
+	look_ahead(s);
 	/* Nothing runs yet, so a file that several tasks read need be looked at only once. */
 	filehash_trust(p->fh, true);
 	for (size_t i = 0; i < p->g->n; i++) {
@@ -483,6 +502,8 @@ classify(struct sched *s, struct err *ret)
 			hit_try(s, t);
 	}
 	filehash_trust(p->fh, false);
+	if (s->o->index)
+		index_forget_looks(s->o->index);
 	return 0;
 }
 

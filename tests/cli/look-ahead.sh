@@ -33,4 +33,21 @@ echo six >"$T/write"
 settle in
 run run t
 is "$(ran)" "one two six " "so is one that size does not tell"
+
+# Outputs are looked at while keys are made.
+put vx.config.json <<E2
+{ "tasks": { "t": { "exec": { "command": "mkdir -p out && echo built >out/f; echo t >>$T/ran" }, "cache": {
+	"inputs": { "files": ["in"], "runtime": ["if test -e $T/remove; then rm -r out; rm $T/remove; fi"] },
+	"outputs": { "files": ["out/**"] } } } } }
+E2
+: >"$T/ran"
+run run t
+run run t
+said "up to date" "the outputs are there"
+: >"$T/remove"
+run run t
+is "$(cat out/f)" "built" "a probe that removes them is seen in the same run"
+is "$(ran)" "t " "and they are restored"
+run run t
+said "up to date" "and are there again"
 done_testing

@@ -272,6 +272,23 @@ test_stamps(void)
 
 	ws_begin();
 	open_index(NULL);
+	ok(!index_look_ahead(ix, ws_fd, &e) && !current(1), "nothing to look at ahead");
+	fresh();
+	ok(!index_look_ahead(ix, ws_fd, &e) && current(1) == 1, "looked at ahead, current");
+	ok_int(current(2), 0, "not for another key");
+	ws_write("p/dist/a", "22");
+	ok_int(current(1), 1, "which it stays");
+	index_forget_looks(ix);
+	ok_int(current(1), 0, "until what was seen is forgotten");
+	ok(!index_look_ahead(ix, ws_fd, &e) && !current(1), "what is not so ahead");
+	fresh();
+	ok_int(current(1), 1, "is looked at again");
+	ok(!index_look_ahead(ix, ws_fd, &e), "a look that nobody waits for");
+	close_index();
+	ws_end();
+
+	ws_begin();
+	open_index(NULL);
 	fs_mkdirs(ws_fd, "p");
 	stamp(3);
 	ok_int(current(3), 1, "no outputs at all can be current");
