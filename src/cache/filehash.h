@@ -33,6 +33,9 @@ int filehash_get(
 	struct filehash *fh, int rootfd, const char *path, struct file_id *ret, struct err *e);
 /* "100644:<hex>", "100755:<hex>", "120000:<hex>", "absent", "other": what a key holds. */
 struct strbuf;
+enum {
+	FILE_ID_TEXT_MAX = 7 + DIGEST_HEX, /* with its NUL */
+};
 void file_id_text(const struct file_id *id, struct strbuf *out);
 
 /* Begins to look whether the files that are known are unchanged, beside what the caller does meanwhile:

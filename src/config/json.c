@@ -107,22 +107,32 @@ compare_members(const void *a, const void *b)
 }
 
 static void
-add_items(const struct json *v, struct strbuf *out)
+add_elements(const struct json *v, struct strbuf *out)
 {
-	bool object = v->type == JSON_OBJECT;
-	cleanup_free const struct json **sorted = xreallocarray(NULL, v->n + 1, sizeof(*sorted));
+	for (size_t i = 0; i < v->n; i++) {
+		if (i)
+			strbuf_addch(out, ',');
+		json_canonical(&v->items[i], out);
+	}
+}
 
+static void
+add_members(const struct json *v, struct strbuf *out)
+{
+	const struct json *few[8], **sorted = few;
+	cleanup_free const struct json **many = NULL;
+
+	if (v->n > array_len(few))
+		sorted = many = xreallocarray(NULL, v->n, sizeof(*many));
 	for (size_t i = 0; i < v->n; i++)
 		sorted[i] = &v->items[i];
-	if (object && v->n > 1)
+	if (v->n > 1)
 		qsort(sorted, v->n, sizeof(*sorted), compare_members);
 	for (size_t i = 0; i < v->n; i++) {
 		if (i)
 			strbuf_addch(out, ',');
-		if (object) {
-			add_string(sorted[i]->key, strlen(sorted[i]->key), out);
-			strbuf_addch(out, ':');
-		}
+		add_string(sorted[i]->key, strlen(sorted[i]->key), out);
+		strbuf_addch(out, ':');
 		json_canonical(sorted[i], out);
 	}
 }
@@ -151,12 +161,12 @@ json_canonical(const struct json *v, struct strbuf *out)
 		break;
 	case JSON_ARRAY:
 		strbuf_addch(out, '[');
-		add_items(v, out);
+		add_elements(v, out);
 		strbuf_addch(out, ']');
 		break;
 	case JSON_OBJECT:
 		strbuf_addch(out, '{');
-		add_items(v, out);
+		add_members(v, out);
 		strbuf_addch(out, '}');
 		break;
 	}

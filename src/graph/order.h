@@ -16,7 +16,7 @@ struct node;
 int order_sort(struct graph *g, struct err *e);
 
 /* Number of transitive dependents, by packed bitsets in one reverse sweep (spec/execution §3).
- * After order_sort. */
+ * After order_sort, and before the first ready_push: quadratic, if with a small factor. */
 void order_priorities(struct graph *g);
 
 /* A max-heap on (priority desc, order of push asc). */

@@ -35,18 +35,19 @@ find_scope(const struct workspace *w, const struct selection *s, struct scope *r
 struct picked {
 	struct request *v;
 	size_t n, cap;
-	struct htab seen; /* by the address of the taskdef */
+	bool **seen; /* by project and task */
 };
 
 static void
 pick(struct picked *p, struct project *project, struct taskdef *def)
 {
-	char key[2 * sizeof(void *) + 3];
-	int n = snprintf(key, sizeof(key), "%p", (void *)def);
+	bool **seen = &p->seen[project->index];
 
-	if (htab_findn(&p->seen, key, (size_t)n))
+	if (!*seen)
+		*seen = xcalloc(project->def.ntasks, sizeof(**seen));
+	if ((*seen)[def - project->def.tasks])
 		return;
-	htab_putn_copy(&p->seen, key, (size_t)n, def);
+	(*seen)[def - project->def.tasks] = true;
 	GROW(p->v, p->n + 1, p->cap);
 	p->v[p->n++] = (struct request){project, def};
 }
@@ -273,9 +274,11 @@ select_requests(const struct workspace *w, const struct selection *s, struct req
 
 	if (!s->ntasks)
 		return refuse_none(w, s, e);
-	htab_init(&p.seen);
+	p.seen = xcalloc(w->nprojects, sizeof(*p.seen));
 	r = pick_all(w, s, &p, e);
-	htab_release(&p.seen);
+	for (size_t i = 0; i < w->nprojects; i++)
+		free(p.seen[i]);
+	free(p.seen);
 	if (r < 0) {
 		free(p.v);
 		return -1;

@@ -139,6 +139,8 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 {
 	*p = (struct plan){
 		.text = STRBUF_INIT,
+		.ids = STRBUF_INIT,
+		.manifest = STRBUF_INIT,
 		.w = w,
 		.g = g,
 		.files = *files_take,
@@ -192,6 +194,10 @@ plan_release(struct plan *p)
 	fingerprint_release(&p->fingerprint);
 	free(p->tasks);
 	strbuf_release(&p->text);
+	strbuf_release(&p->ids);
+	strbuf_release(&p->manifest);
+	free(p->inputs);
+	free(p->upstream);
 	free(p->platform);
 	files_release(&p->files);
 	*p = (struct plan){0};
@@ -220,7 +226,6 @@ plan_list_files(struct plan *p, struct err *e)
 static int
 manifest_identity(struct plan *p, const struct project *pr, struct strbuf *out, struct err *e)
 {
-	cleanup_strbuf struct strbuf path = STRBUF_INIT;
 	struct file_id id;
 
 	strbuf_reset(out);
@@ -228,22 +233,22 @@ manifest_identity(struct plan *p, const struct project *pr, struct strbuf *out, 
 		strbuf_adds(out, "absent");
 		return 0;
 	}
-	strbuf_adds(&path, pr->dir);
-	path_append(&path, "package.json");
-	if (filehash_get(p->fh, p->w->rootfd, path.buf, &id, e))
+	strbuf_adds(out, pr->dir);
+	path_append(out, "package.json");
+	if (filehash_get(p->fh, p->w->rootfd, out->buf, &id, e))
 		return -1;
+	strbuf_reset(out);
 	file_id_text(&id, out);
 	return 0;
 }
 
-static const struct digest *
-upstream_keys(const struct plan *p, const struct node *n, struct digest **buf, size_t *ret_n)
+/* Into p->upstream. */
+static void
+upstream_keys(struct plan *p, const struct node *n)
 {
-	*buf = xcalloc(n->nfolded, sizeof(**buf));
+	GROW(p->upstream, n->nfolded, p->upstream_cap);
 	for (size_t i = 0; i < n->nfolded; i++)
-		(*buf)[i] = plan_task(p, n->folded[i])->key;
-	*ret_n = n->nfolded;
-	return *buf;
+		p->upstream[i] = plan_task(p, n->folded[i])->key;
 }
 
 int
@@ -272,49 +277,49 @@ runtime_values(const struct task *t, struct key_runtime *ret, struct err *e)
 	return 0;
 }
 
+/* Into p->inputs. */
 static int
-command_key(struct plan *p, struct task *t, const struct digest *up, size_t nup, struct digest *ret,
-	struct err *e)
+input_identities(struct plan *p, const struct inputs *in, struct err *e)
+{
+	GROW(p->inputs, in->n, p->inputs_cap);
+	strbuf_reset(&p->ids);
+	/* Room for all, so that the first stays where it is. */
+	strbuf_grow(&p->ids, in->n * FILE_ID_TEXT_MAX);
+	for (size_t i = 0; i < in->n; i++) {
+		struct file_id id;
+
+		if (filehash_get(p->fh, p->w->rootfd, in->paths[i], &id, e))
+			return -1;
+		p->inputs[i] = (struct key_input){in->paths[i], p->ids.buf + p->ids.len};
+		file_id_text(&id, &p->ids);
+		strbuf_addch(&p->ids, '\0');
+	}
+	return 0;
+}
+
+static int
+command_key(struct plan *p, struct task *t, struct err *e)
 {
 	const struct node *n = t->node;
 	const struct taskdef *def = n->def;
-	cleanup_strbuf struct strbuf manifest = STRBUF_INIT, ids = STRBUF_INIT;
-	struct key_env *env = NULL;
-	struct key_runtime *runtime;
-	struct key_input *in;
-	size_t *at, nenv = def->cache ? def->cache->nenv : 0;
+	size_t nenv = def->cache ? def->cache->nenv : 0;
 	size_t nruntime = def->cache ? def->cache->nruntime : 0;
-	int r = -1;
+	cleanup_free struct key_env *env = nenv ? xcalloc(nenv, sizeof(*env)) : NULL;
+	cleanup_free struct key_runtime *runtime =
+		t->nprobes ? xcalloc(t->nprobes, sizeof(*runtime)) : NULL;
 
-	if (plan_inputs(p, t, e))
-		return -1;
-	env = xcalloc(nenv, sizeof(*env));
-	runtime = xcalloc(t->nprobes, sizeof(*runtime));
-	in = xcalloc(t->inputs.n, sizeof(*in));
-	at = xcalloc(t->inputs.n, sizeof(*at));
 	for (size_t i = 0; i < nenv; i++)
 		env[i] = (struct key_env){def->cache->env[i], getenv(def->cache->env[i])};
-	strbuf_grow(&ids, t->inputs.n * (DIGEST_HEX + 8));
-	for (size_t i = 0; i < t->inputs.n; i++) {
-		struct file_id id;
-
-		if (filehash_get(p->fh, p->w->rootfd, t->inputs.paths[i], &id, e))
-			goto out;
-		at[i] = ids.len;
-		file_id_text(&id, &ids);
-		strbuf_addch(&ids, '\0');
-	}
-	for (size_t i = 0; i < t->inputs.n; i++)
-		in[i] = (struct key_input){t->inputs.paths[i], ids.buf + at[i]};
-	if (manifest_identity(p, n->project, &manifest, e) || runtime_values(t, runtime, e))
-		goto out;
+	if (plan_inputs(p, t, e) || input_identities(p, &t->inputs, e) ||
+		manifest_identity(p, n->project, &p->manifest, e) || runtime_values(t, runtime, e))
+		return -1;
 	strbuf_reset(&p->text);
 	key_compute(
 		&(struct key_parts){
 			.task = n->id,
 			.platform = p->platform,
 			.workspace = &p->fingerprint.digest,
-			.manifest = manifest.buf,
+			.manifest = p->manifest.buf,
 			.config = def->canonical,
 			.forward_args = p->forward,
 			.nforward_args = n->requested ? p->nforward : 0,
@@ -322,37 +327,28 @@ command_key(struct plan *p, struct task *t, const struct digest *up, size_t nup,
 			.nenv = nenv,
 			.runtime = runtime,
 			.nruntime = nruntime,
-			.ws_runtime = runtime + nruntime,
+			.ws_runtime = runtime ? runtime + nruntime : NULL,
 			.nws_runtime = t->nprobes - nruntime,
-			.upstream = up,
-			.nupstream = nup,
-			.inputs = in,
+			.upstream = p->upstream,
+			.nupstream = n->nfolded,
+			.inputs = p->inputs,
 			.ninputs = t->inputs.n,
 		},
-		ret, &p->text);
-	r = 0;
-out:
-	free(at);
-	free(in);
-	free(runtime);
-	free(env);
-	return r;
+		&t->key, &p->text);
+	return 0;
 }
 
 int
 plan_key(struct plan *p, struct task *t, struct err *e)
 {
-	struct digest *buf;
-	size_t nup;
-	const struct digest *up = upstream_keys(p, t->node, &buf, &nup);
 	int r = 0;
 
+	upstream_keys(p, t->node);
 	if (node_is_group(t->node))
-		key_group(up, nup, &t->key);
-	else if (command_key(p, t, up, nup, &t->key, e))
+		key_group(p->upstream, t->node->nfolded, &t->key);
+	else if (command_key(p, t, e))
 		/* An error in a config names the place, which says more. */
 		r = e->kind == ERR_CONFIG ? -1 : err_wrap(e, "task %s", t->node->id);
-	free(buf);
 	t->has_key = !r;
 	return r;
 }

@@ -109,7 +109,12 @@ struct plan {
 	struct task *tasks; /* by node->index */
 	/* Some task may read what a cached one before it writes, which is not listed yet. */
 	bool outputs_are_inputs;
-	struct strbuf text; /* of the last key: its memory serves the next */
+	struct strbuf
+		text; /* of the last key: its memory serves the next, as does that of its parts: */
+	struct strbuf ids, manifest;
+	struct key_input *inputs;
+	struct digest *upstream;
+	size_t inputs_cap, upstream_cap;
 };
 
 /* Takes over files and fh. The order of graph->nodes is the order of dependencies. */

@@ -164,10 +164,8 @@ load(struct run *r, const struct run_options *o, struct err *e)
 			    },
 			    &requests, &n, e) &&
 			!graph_build(&r->w, requests, n, &r->g, e) && !order_sort(&r->g, e) &&
-			!graph_check_outputs(&r->g, e)) {
-			order_priorities(&r->g);
+			!graph_check_outputs(&r->g, e))
 			ret = 0;
-		}
 	}
 	free(requests);
 	/* Always finished: its process must not be left behind. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/stage.h"
 #include "exec/scratch.h"
+#include "graph/order.h"
 #include "run/sched-private.h"
 #include "util/alloc.h"
 #include "util/clock.h"
@@ -226,6 +227,9 @@ void
 sched_push(struct sched *s, struct task *t)
 {
 	t->state = TASK_READY;
+	/* A run in which all is up to date needs none. */
+	if (!s->ready.seq)
+		order_priorities(s->plan->g);
 	ready_push(&s->ready, t->node);
 }
 

@@ -176,7 +176,7 @@ expand(const struct parser *p, struct strvec *ret)
 {
 	cleanup_strvec struct strvec stack = STRVEC_INIT;
 
-	strvec_push(find_brace(p->pattern) ? &stack : ret, p->pattern);
+	strvec_push(&stack, p->pattern);
 	while (stack.n) {
 		char *text = stack.v[--stack.n];
 		const char *open = find_brace(text);
@@ -423,16 +423,18 @@ glob_parse(struct arena *a, const char *base, const char *pattern, unsigned flag
 
 	if (strlen(pattern) > GLOB_PATTERN_MAX)
 		return refuse(&p, "a pattern is longer than %d bytes", GLOB_PATTERN_MAX);
-	if (refuse_foreign(&p) < 0 || scan(&p) < 0 || expand(&p, &texts) < 0)
+	if (refuse_foreign(&p) < 0 || scan(&p) < 0)
+		return -1;
+	if (find_brace(pattern) && expand(&p, &texts) < 0)
 		return -1;
 	g = arena_new(a, struct glob);
 	g->text = arena_strdup(a, pattern);
 	g->base = arena_strdup(a, base);
 	g->is_workspace = flags & GLOB_WORKSPACE;
-	g->n = texts.n;
+	g->n = texts.n ? texts.n : 1;
 	g->alternatives = arena_array(a, g->n, struct alternative);
 	for (size_t i = 0; i < g->n; i++)
-		if (compile(&p, texts.v[i], &g->alternatives[i]) < 0)
+		if (compile(&p, texts.n ? texts.v[i] : pattern, &g->alternatives[i]) < 0)
 			return -1;
 	*ret = g;
 	return 0;

@@ -3,6 +3,10 @@
 #include "util/alloc.h"
 #include <errno.h>
 
+enum {
+	STRBUF_FIRST = 64
+};
+
 char strbuf_slop[1];
 
 void
@@ -45,7 +49,8 @@ strbuf_grow(struct strbuf *sb, size_t extra)
 		return;
 	if (!sb->cap)
 		sb->buf = NULL;
-	sb->cap = alloc_nr(need, sb->cap);
+	/* Most are of one line, and so are allocated once. */
+	sb->cap = alloc_nr(need, sb->cap ? sb->cap : STRBUF_FIRST);
 	sb->buf = xreallocarray(sb->buf, sb->cap, 1);
 	sb->buf[sb->len] = '\0';
 }
