@@ -29,6 +29,7 @@ enum {
 	DENIAL_ADD,
 	TEXT_ADD,
 	LAST_EXECUTED,
+	IS_OVER,
 	OLDEST_KEPT,
 	RUNS_TRIM,
 	TEXTS_TRIM,
@@ -108,6 +109,8 @@ static const char *const statements[STATEMENTS] = {
 			  " WHERE task = (SELECT id FROM names WHERE name = ?1)"
 			  " AND status = 'success' AND cache IN ('miss', 'no-cache')"
 			  " ORDER BY run DESC LIMIT ?2",
+	/* Cheap to ask in every run. */
+	[IS_OVER] = "SELECT sum(ntasks) > ?1 OR min(started_ns) < ?2 FROM runs",
 	/* The newest runs that together have no more rows than may be kept. */
 	[OLDEST_KEPT] = "SELECT min(id) FROM (SELECT id, started_ns,"
 			" sum(ntasks) OVER (ORDER BY id DESC) AS total FROM runs)"
@@ -348,8 +351,16 @@ add_task(struct recording *rc, const struct history_task *t)
 static int
 trim(struct recording *rc)
 {
-	int64_t since = (int64_t)clock_wall_ns() - KEEP_NS, oldest = 0;
+	int64_t since = (int64_t)clock_wall_ns() - KEEP_NS, oldest = 0, over = 0;
 
+	if (db_use(rc->db, IS_OVER, rc->e))
+		return -1;
+	db_bind_int(rc->db, 1, KEEP_TASKS);
+	db_bind_int(rc->db, 2, since);
+	if (run_returning(rc->db, &over, rc->e))
+		return -1;
+	if (!over)
+		return 0;
 	if (db_use(rc->db, OLDEST_KEPT, rc->e))
 		return -1;
 	db_bind_int(rc->db, 1, KEEP_TASKS);

@@ -556,7 +556,7 @@ json_parse(const char *text, size_t len, const char *shown, bool relaxed, struct
 		return -1;
 	}
 	*ret = (struct json_doc){
-		.file = xstrdup(shown),
+		.file = shown,
 		.root = &ps.done.v[ps.done.n - 1],
 		.values = ps.done.v,
 		.strings = take_ptr(&strings),

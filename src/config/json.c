@@ -43,7 +43,6 @@ json_load(int dirfd, const char *path, const char *shown, bool relaxed, struct j
 void
 json_doc_release(struct json_doc *d)
 {
-	free(d->file);
 	free(d->values);
 	free(d->strings);
 	*d = (struct json_doc){0};

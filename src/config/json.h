@@ -50,7 +50,7 @@ typedef struct json json_t;
 typedef int64_t json_int_t;
 
 struct json_doc {
-	char *file; /* as messages show it: relative to the workspace */
+	const char *file; /* as messages show it: relative to the workspace; borrowed */
 	struct json *root;
 	struct json *values; /* all others */
 	char *strings;

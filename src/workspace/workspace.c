@@ -27,6 +27,9 @@ struct loading {
 	struct workspace *w;
 	const struct root *root;
 	struct sources *sources;
+	/* The last config that was parsed: often the next one says the same. */
+	struct strbuf config_text;
+	struct json_doc config;
 	struct loaded **items;
 	size_t n, cap;
 	const char **notes;
@@ -183,22 +186,32 @@ load_manifest(struct loading *l, int fd, const char *shown, struct loaded *it, s
 	return manifest_parse(text, len, shown, &l->w->arena, &it->manifest, e);
 }
 
+/* Into l->config. */
+static int
+parse_config(struct loading *l, const char *text, size_t len, const char *shown, struct err *e)
+{
+	if (l->config.root && l->config_text.len == len && !memcmp(l->config_text.buf, text, len)) {
+		l->config.file = shown;
+		return 0;
+	}
+	json_doc_release(&l->config);
+	strbuf_reset(&l->config_text);
+	strbuf_add(&l->config_text, text, len);
+	return json_parse(text, len, shown, true, &l->config, e);
+}
+
 static int
 load_config(struct loading *l, int fd, struct project *p, struct err *e)
 {
 	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
-	struct json_doc doc;
 	const char *text;
 	size_t len;
-	int r;
 
 	p->config = shown_path(l, p->dir, "vx.config.json");
 	if (read_source(l, fd, p->dir, SOURCE_CONFIG, p->config, &buf, &text, &len, e) < 0 ||
-		json_parse(text, len, p->config, true, &doc, e) < 0)
+		parse_config(l, text, len, p->config, e) < 0)
 		return -1;
-	r = projectdef_parse(&doc, p->dir, &l->w->arena, &p->def, e);
-	json_doc_release(&doc);
-	return r;
+	return projectdef_parse(&l->config, p->dir, &l->w->arena, &p->def, e);
 }
 
 static int
@@ -584,7 +597,12 @@ int
 workspace_load(const struct root *root, int statefd, struct workspace *ret, struct err *e)
 {
 	struct workspace w = {.rootfd = root->fd};
-	struct loading l = {.w = &w, .root = root, .sources = sources_open(statefd)};
+	struct loading l = {
+		.w = &w,
+		.root = root,
+		.sources = sources_open(statefd),
+		.config_text = STRBUF_INIT,
+	};
 	int r;
 
 	arena_init(&w.arena);
@@ -594,6 +612,8 @@ workspace_load(const struct root *root, int statefd, struct workspace *ret, stru
 	w.path = arena_strdup(&w.arena, root->path);
 	r = load(&l, e);
 	sources_close(l.sources, !r);
+	json_doc_release(&l.config);
+	strbuf_release(&l.config_text);
 	free(l.items);
 	free(l.notes);
 	if (r < 0) {
