@@ -59,8 +59,7 @@ static const char entry_version_2[] =
 static const char *const entry_migrations[] = {entry_version_1, entry_version_2};
 
 static const char *const entry_statements[ENTRY_STATEMENTS] = {
-	[ENTRY_GET] = "SELECT task, making, tree, bytes, output, duration_ns, cpu_us, peak_rss_kb,"
-		      " created_ns, accessed_ns FROM entries WHERE key = ?1",
+	[ENTRY_GET] = "SELECT making, tree, bytes, output, accessed_ns FROM entries WHERE key = ?1",
 	[ENTRY_PUT] =
 		"INSERT INTO entries(key, task, making, tree, bytes, output, duration_ns, cpu_us,"
 		" peak_rss_kb, created_ns, accessed_ns)"
@@ -130,13 +129,6 @@ struct index {
 	struct digest *used; /* entries whose access time is to be written */
 	size_t nused, used_cap;
 };
-
-void
-entry_release(struct entry *en)
-{
-	free(en->task);
-	*en = (struct entry){0};
-}
 
 /* Both notes, on a line each. */
 static char *
@@ -231,20 +223,14 @@ get_digest(struct db *db, int col, bool *ret_has, struct digest *ret)
 static bool
 read_entry(struct db *db, struct entry *ret)
 {
-	const char *task = db_get_text(db, 0);
-	int64_t making = db_get_int(db, 1);
+	int64_t making = db_get_int(db, 0);
 
-	if (!task || making < MADE_UNCONFINED || making > MADE_PROVEN ||
-		!get_digest(db, 2, &ret->has_tree, &ret->tree) ||
-		!get_digest(db, 4, &ret->has_output, &ret->output))
+	if (making < MADE_UNCONFINED || making > MADE_PROVEN ||
+		!get_digest(db, 1, &ret->has_tree, &ret->tree) ||
+		!get_digest(db, 3, &ret->has_output, &ret->output))
 		return false;
 	ret->making = (enum entry_making)making;
-	ret->bytes = (uint64_t)db_get_int(db, 3);
-	ret->duration_ns = (uint64_t)db_get_int(db, 5);
-	ret->cpu_us = (uint64_t)db_get_int(db, 6);
-	ret->peak_rss_kb = (uint64_t)db_get_int(db, 7);
-	ret->created_ns = db_get_int(db, 8);
-	ret->task = xstrdup(task);
+	ret->bytes = (uint64_t)db_get_int(db, 2);
 	return true;
 }
 
@@ -268,7 +254,7 @@ index_get(struct index *ix, const struct digest *key, struct entry *ret, struct 
 	r = db_step(ix->entries, e);
 	if (r > 0) {
 		r = read_entry(ix->entries, &en);
-		accessed = db_get_int(ix->entries, 9);
+		accessed = db_get_int(ix->entries, 4);
 	}
 	db_reset(ix->entries);
 	if (r <= 0)

@@ -23,7 +23,7 @@ enum entry_making {
 
 struct entry {
 	struct digest key;
-	char *task; /* owned */
+	const char *task; /* borrowed */
 	enum entry_making making;
 	bool has_tree; /* false: no declared outputs, or none was made */
 	struct digest tree;
@@ -36,7 +36,6 @@ struct entry {
 	uint64_t peak_rss_kb;
 	int64_t created_ns;
 };
-void entry_release(struct entry *en);
 
 /* *ret_note as db_open. cache_dir NULL: only what is said of stamps below may be called. */
 int index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
@@ -44,7 +43,7 @@ int index_open(const char *cache_dir, const char *state_dir, struct index **ret,
 /* Writes what is pending (access times), closes. */
 void index_close(struct index *ix);
 
-/* 1 found, 0 none. */
+/* 1 found, 0 none. Of the entry, what serves a hit: key, making, bytes, tree and output. */
 int index_get(struct index *ix, const struct digest *key, struct entry *ret, struct err *e);
 /* The row, last of all: its blobs are in the store by now. 1 written, 0 a better entry stands. */
 int index_put(struct index *ix, const struct entry *en, struct err *e);

@@ -187,7 +187,6 @@ plan_release(struct plan *p)
 {
 	for (size_t i = 0; p->tasks && i < p->g->n; i++) {
 		inputs_release(&p->tasks[i].inputs);
-		entry_release(&p->tasks[i].entry);
 		free(p->tasks[i].probes);
 	}
 	probe_set_release(&p->probes);
@@ -372,7 +371,6 @@ plan_look_up(
 	int r;
 
 	(void)p;
-	entry_release(&t->entry);
 	t->found = false;
 	r = index_get(ix, &t->key, &t->entry, e);
 	if (r < 0)

@@ -146,7 +146,6 @@ put_row(struct sched *s, const struct entry *en, bool *ret_is_here, struct err *
 	r = index_get(s->o->index, &en->key, &kept, e);
 	*ret_is_here = r > 0 && kept.has_tree == en->has_tree &&
 		       (!en->has_tree || digest_equal(&kept.tree, &en->tree));
-	entry_release(&kept);
 	return r < 0 ? -1 : 0;
 }
 
@@ -178,7 +177,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 {
 	struct task *t = j->task;
 	struct entry en = {.key = t->key,
-		.task = xstrdup(t->node->id),
+		.task = t->node->id,
 		.duration_ns = r->duration_ns,
 		.cpu_us = r->cpu_us,
 		.peak_rss_kb = r->peak_rss_kb,
@@ -227,6 +226,5 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 out:
 	free(moved);
 	outputs_release(&made);
-	entry_release(&en);
 	return ret;
 }

@@ -100,9 +100,8 @@ key(unsigned k)
 static void
 row(unsigned k, const struct digest *tree, const struct digest *output, uint64_t hours)
 {
-	char task[] = "app#build";
 	struct entry en = {.key = key(k),
-		.task = task,
+		.task = "app#build",
 		.created_ns = (int64_t)(clock_wall_ns() - hours * HOUR_NS)};
 	struct err e = ERR_INIT;
 
@@ -126,7 +125,6 @@ has_row(unsigned k)
 
 	if (r < 0)
 		bug("%s", e.text);
-	entry_release(&en);
 	return r > 0;
 }
 
