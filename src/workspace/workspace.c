@@ -5,6 +5,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/fd.h"
 #include "util/fs.h"
 #include "util/path.h"
 #include "util/strbuf.h"
@@ -27,6 +28,9 @@ struct loading {
 	struct workspace *w;
 	const struct root *root;
 	struct sources *sources;
+	/* The directory of the last member: the next one is often beside it. */
+	char *parent;
+	int parentfd;
 	/* The last config that was parsed: often the next one says the same. */
 	struct strbuf config_text;
 	struct json_doc config;
@@ -42,6 +46,32 @@ struct marks {
 	char configs[2][16]; /* the first two vx.config.*, by name */
 	size_t nconfigs;
 };
+
+/* What a directory holds. */
+struct found {
+	struct marks marks;
+	struct {
+		const char *text; /* NULL: no such file */
+		size_t len;
+		struct strbuf read; /* where it is when it was not remembered */
+	} of[SOURCE_KINDS];
+};
+
+static void
+found_release(struct found *f)
+{
+	for (size_t i = 0; i < SOURCE_KINDS; i++)
+		strbuf_release(&f->of[i].read);
+}
+#define cleanup_found __attribute__((cleanup(found_release)))
+
+static void
+found_init(struct found *f)
+{
+	*f = (struct found){0};
+	for (size_t i = 0; i < SOURCE_KINDS; i++)
+		strbuf_init(&f->of[i].read);
+}
 
 static bool
 is_config_name(const char *name)
@@ -79,54 +109,38 @@ note_name(void *ctx, const char *name, unsigned char type)
 		strbuf_add(names, name, strlen(name) + 1);
 }
 
-/* `fd` is an O_PATH of the directory, which is listed anew only if it has changed. errno on -1. */
-static int
-find_marks(struct loading *l, int fd, const char *dir, struct marks *ret)
-{
-	cleanup_strbuf struct strbuf names = STRBUF_INIT;
-	cleanup_close int listed = -1;
-	int64_t begun;
-	struct stat st;
-	const char *text;
-	size_t len;
+static const char *const source_names[SOURCE_KINDS] = {
+	[SOURCE_LISTING] = ".",
+	[SOURCE_MANIFEST] = "package.json",
+	[SOURCE_CONFIG] = "vx.config.json",
+};
 
-	if (fstat(fd, &st))
-		return -1;
-	text = sources_get(l->sources, dir, SOURCE_LISTING, &st, &len);
-	if (!text) {
-		begun = (int64_t)clock_files_ns();
-		listed = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (listed < 0 || members_scan(listed, note_name, &names) < 0)
-			return -1;
-		sources_put(l->sources, dir, SOURCE_LISTING, &st, begun, names.buf, names.len);
-		text = names.buf;
-		len = names.len;
-	}
-	for (size_t at = 0; at < len; at += strlen(text + at) + 1)
-		mark_name(ret, text + at);
-	return 0;
+static void
+mark_names(struct found *f)
+{
+	const char *names = f->of[SOURCE_LISTING].text;
+
+	for (size_t at = 0; at < f->of[SOURCE_LISTING].len; at += strlen(names + at) + 1)
+		mark_name(&f->marks, names + at);
 }
 
-/* A manifest's or config's text, read into `buf` if it is not remembered. */
-static int
-read_source(struct loading *l, int fd, const char *dir, enum source which, const char *shown,
-	struct strbuf *buf, const char **ret, size_t *ret_len, struct err *e)
+static bool
+is_there(const struct marks *m, enum source which)
 {
-	const char *name = which == SOURCE_MANIFEST ? "package.json" : "vx.config.json";
-	struct stat st;
-	int64_t begun;
+	return which == SOURCE_MANIFEST ? m->manifest : m->nconfigs > 0;
+}
 
-	/* Links are followed here and there. */
-	*ret = fstatat(fd, name, &st, 0) ? NULL : sources_get(l->sources, dir, which, &st, ret_len);
-	if (*ret)
-		return 0;
-	begun = (int64_t)clock_files_ns();
-	if (json_read(fd, name, shown, buf, &st, e) < 0)
-		return -1;
-	sources_put(l->sources, dir, which, &st, begun, buf->buf, buf->len);
-	*ret = buf->buf;
-	*ret_len = buf->len;
-	return 0;
+/* A member's own directory, or a file in it (a link is followed), if it is what is remembered. */
+static bool
+recall(struct loading *l, int at, const char *path, const char *dir, enum source which,
+	struct found *ret)
+{
+	struct stat st;
+
+	if (fstatat(at, path, &st, which == SOURCE_LISTING ? AT_SYMLINK_NOFOLLOW : 0))
+		return false;
+	ret->of[which].text = sources_get(l->sources, dir, which, &st, &ret->of[which].len);
+	return ret->of[which].text != NULL;
 }
 
 static const char *
@@ -171,19 +185,99 @@ check_configs(const char *dir, struct marks *m, struct err *e)
 	return 0;
 }
 
+/* `fd` is an O_PATH of the directory, which is listed anew only if it has changed. errno on -1. */
 static int
-load_manifest(struct loading *l, int fd, const char *shown, struct loaded *it, struct err *e)
+list_names(struct loading *l, int fd, const char *dir, struct found *ret)
 {
-	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
-	struct err mine = ERR_INIT;
-	const char *text;
-	size_t len;
+	struct strbuf *names = &ret->of[SOURCE_LISTING].read;
+	cleanup_close int listed = -1;
+	int64_t begun;
+	struct stat st;
 
-	if (read_source(l, fd, it->p.dir, SOURCE_MANIFEST, shown, &buf, &text, &len, &mine) < 0)
-		/* gone since it was listed */
-		return mine.num == ENOENT ? 0 : err_set(e, mine.kind, 0, "%s", mine.text);
-	it->p.has_manifest = true;
-	return manifest_parse(text, len, shown, &l->w->arena, &it->manifest, e);
+	if (!recall(l, fd, ".", dir, SOURCE_LISTING, ret)) {
+		begun = (int64_t)clock_files_ns();
+		listed = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (listed < 0 || fstat(listed, &st) || members_scan(listed, note_name, names) < 0)
+			return -1;
+		sources_put(l->sources, dir, SOURCE_LISTING, &st, begun, names->buf, names->len);
+		ret->of[SOURCE_LISTING].text = names->buf;
+		ret->of[SOURCE_LISTING].len = names->len;
+	}
+	mark_names(ret);
+	return 0;
+}
+
+static int
+read_file(struct loading *l, int fd, const char *dir, enum source which, struct found *ret,
+	struct err *e)
+{
+	struct strbuf *buf = &ret->of[which].read;
+	struct err mine = ERR_INIT;
+	struct stat st;
+	int64_t begun;
+
+	if (recall(l, fd, source_names[which], dir, which, ret))
+		return 0;
+	begun = (int64_t)clock_files_ns();
+	if (json_read(fd, source_names[which], shown_path(l, dir, source_names[which]), buf, &st,
+		    &mine) < 0) {
+		if (which == SOURCE_MANIFEST && mine.num == ENOENT)
+			return 0; /* gone since it was listed */
+		return err_set(e, mine.kind, mine.num, "%s", mine.text);
+	}
+	sources_put(l->sources, dir, which, &st, begun, buf->buf, buf->len);
+	ret->of[which].text = buf->buf;
+	ret->of[which].len = buf->len;
+	return 0;
+}
+
+static int
+read_files(struct loading *l, int fd, const char *dir, struct found *f, struct err *e)
+{
+	if (list_names(l, fd, dir, f) < 0)
+		return err_set(e, ERR_IO, errno, "list %s", dir_shown(dir));
+	if (check_configs(dir, &f->marks, e) < 0)
+		return -1;
+	for (enum source which = SOURCE_MANIFEST; which < SOURCE_KINDS; which++)
+		if (is_there(&f->marks, which) && read_file(l, fd, dir, which, f, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* The directory that holds `member`, opened beneath the root; -1: it has to be found another way. */
+static int
+open_parent(struct loading *l, const char *member)
+{
+	size_t n = path_parent_len(member);
+
+	if (l->parent && strlen(l->parent) == n && !memcmp(l->parent, member, n))
+		return l->parentfd;
+	fd_close(&l->parentfd);
+	free(l->parent);
+	l->parent = xmemdupz(member, n);
+	l->parentfd = fs_open_beneath(l->root->fd, l->parent, O_PATH | O_DIRECTORY, 0);
+	return l->parentfd;
+}
+
+/* The member without opening it, if all of it is as it is remembered and it is no link. */
+static bool
+recall_member(struct loading *l, const char *member, struct found *f)
+{
+	cleanup_strbuf struct strbuf path = STRBUF_INIT;
+	int at = open_parent(l, member);
+	const char *base = *member ? path_base(member) : ".";
+
+	if (at < 0 || !recall(l, at, base, member, SOURCE_LISTING, f))
+		return false;
+	mark_names(f);
+	for (enum source which = SOURCE_MANIFEST; which < SOURCE_KINDS; which++) {
+		strbuf_reset(&path);
+		strbuf_adds(&path, base);
+		path_append(&path, source_names[which]);
+		if (is_there(&f->marks, which) && !recall(l, at, path.buf, member, which, f))
+			return false;
+	}
+	return true;
 }
 
 /* Into l->config. */
@@ -198,20 +292,6 @@ parse_config(struct loading *l, const char *text, size_t len, const char *shown,
 	strbuf_reset(&l->config_text);
 	strbuf_add(&l->config_text, text, len);
 	return json_parse(text, len, shown, true, &l->config, e);
-}
-
-static int
-load_config(struct loading *l, int fd, struct project *p, struct err *e)
-{
-	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
-	const char *text;
-	size_t len;
-
-	p->config = shown_path(l, p->dir, "vx.config.json");
-	if (read_source(l, fd, p->dir, SOURCE_CONFIG, p->config, &buf, &text, &len, e) < 0 ||
-		parse_config(l, text, len, p->config, e) < 0)
-		return -1;
-	return projectdef_parse(&l->config, p->dir, &l->w->arena, &p->def, e);
 }
 
 static int
@@ -241,23 +321,30 @@ choose_name(struct loading *l, struct loaded *it, const char *manifest_shown, st
 }
 
 static int
-load_project(struct loading *l, int fd, const char *dir, struct marks *m, struct err *e)
+load_project(struct loading *l, const char *dir, const struct found *f, struct err *e)
 {
+	const char *manifest = f->of[SOURCE_MANIFEST].text, *config = f->of[SOURCE_CONFIG].text;
+	const char *shown;
 	struct arena *a = &l->w->arena;
-	struct loaded *it = arena_new(a, struct loaded);
-	const char *manifest_shown = shown_path(l, dir, "package.json");
+	struct loaded *it;
 
-	if (check_configs(dir, m, e) < 0)
-		return -1;
+	if (!manifest && !config)
+		return 0;
+	it = arena_new(a, struct loaded);
 	it->p.dir = arena_strdup(a, dir);
 	it->p.is_root = !*dir;
-	if (m->manifest && load_manifest(l, fd, manifest_shown, it, e) < 0)
+	it->p.has_manifest = manifest != NULL;
+	shown = shown_path(l, dir, source_names[SOURCE_MANIFEST]);
+	if (manifest && manifest_parse(manifest, f->of[SOURCE_MANIFEST].len, shown, a,
+				&it->manifest, e) < 0)
 		return -1;
-	if (m->nconfigs && load_config(l, fd, &it->p, e) < 0)
-		return -1;
-	if (!it->p.has_manifest && !it->p.config)
-		return 0;
-	if (choose_name(l, it, manifest_shown, e) < 0)
+	if (config) {
+		it->p.config = shown_path(l, dir, source_names[SOURCE_CONFIG]);
+		if (parse_config(l, config, f->of[SOURCE_CONFIG].len, it->p.config, e) < 0 ||
+			projectdef_parse(&l->config, it->p.dir, a, &it->p.def, e) < 0)
+			return -1;
+	}
+	if (choose_name(l, it, shown, e) < 0)
 		return -1;
 	GROW(l->items, l->n + 1, l->cap);
 	l->items[l->n++] = it;
@@ -282,8 +369,9 @@ open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, 
 	cleanup_free char *path = path_join(l->root->path, member);
 	cleanup_free char *real = realpath(path, NULL);
 	cleanup_close int fd = -1;
-	struct marks m = {0};
+	cleanup_found struct found f;
 
+	found_init(&f);
 	if (!real)
 		return open_failed(member, e);
 	if (path_is_within(real, l->root->path)) {
@@ -294,7 +382,7 @@ open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, 
 		return *ret_fd < 0 ? open_failed(member, e) : 1;
 	}
 	fd = open(real, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || find_marks(l, fd, real, &m) < 0 || (!m.manifest && !m.nconfigs))
+	if (fd < 0 || list_names(l, fd, real, &f) < 0 || (!f.marks.manifest && !f.marks.nconfigs))
 		return 0;
 	return err_set(e, ERR_CONFIG, 0,
 		"%s: member \"%s\" (%s) is outside the workspace root %s: move %s up to a "
@@ -303,15 +391,16 @@ open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, 
 		l->root->source, member, real, l->root->path, l->root->source);
 }
 
-/* 1, 0: no project there, -1. */
+/* The member by the way that shows what is wrong with it. 1, 0: no project there, -1. */
 static int
-load_member(struct loading *l, const char *member, struct err *e)
+load_opened(struct loading *l, const char *member, struct err *e)
 {
 	cleanup_close int fd = fs_open_beneath(l->root->fd, member, O_PATH | O_DIRECTORY, 0);
 	cleanup_free char *real = NULL;
+	cleanup_found struct found f;
 	const char *dir = member;
-	struct marks m = {0};
 
+	found_init(&f);
 	if (fd < 0 && errno == ELOOP) {
 		int r = open_linked(l, member, &real, &fd, e);
 
@@ -323,13 +412,22 @@ load_member(struct loading *l, const char *member, struct err *e)
 		return open_failed(member, e);
 	if (htab_get(&l->w->by_dir, dir))
 		return 1;
-	if (find_marks(l, fd, dir, &m) < 0)
-		return err_set(e, ERR_IO, errno, "list %s", dir_shown(dir));
-	if (!m.manifest && !m.nconfigs)
-		return 0;
-	if (load_project(l, fd, dir, &m, e) < 0)
+	if (read_files(l, fd, dir, &f, e) < 0 || load_project(l, dir, &f, e) < 0)
 		return -1;
 	return htab_get(&l->w->by_dir, dir) != NULL;
+}
+
+static int
+load_member(struct loading *l, const char *member, struct err *e)
+{
+	cleanup_found struct found f;
+
+	found_init(&f);
+	if (htab_get(&l->w->by_dir, member) || !recall_member(l, member, &f))
+		return load_opened(l, member, e);
+	if (check_configs(member, &f.marks, e) < 0 || load_project(l, member, &f, e) < 0)
+		return -1;
+	return htab_get(&l->w->by_dir, member) != NULL;
 }
 
 static const char *
@@ -601,6 +699,7 @@ workspace_load(const struct root *root, int statefd, struct workspace *ret, stru
 		.w = &w,
 		.root = root,
 		.sources = sources_open(statefd),
+		.parentfd = -1,
 		.config_text = STRBUF_INIT,
 	};
 	int r;
@@ -612,6 +711,8 @@ workspace_load(const struct root *root, int statefd, struct workspace *ret, stru
 	w.path = arena_strdup(&w.arena, root->path);
 	r = load(&l, e);
 	sources_close(l.sources, !r);
+	free(l.parent);
+	fd_close(&l.parentfd);
 	json_doc_release(&l.config);
 	strbuf_release(&l.config_text);
 	free(l.items);
