@@ -58,8 +58,11 @@ static const char entry_version_2[] =
 	" ELSE strftime('%s', 'now') * 1000000000 END, 0);";
 static const char *const entry_migrations[] = {entry_version_1, entry_version_2};
 
+static const char entry_get[] =
+	"SELECT making, tree, bytes, output, accessed_ns FROM entries WHERE key = ?1";
+
 static const char *const entry_statements[ENTRY_STATEMENTS] = {
-	[ENTRY_GET] = "SELECT making, tree, bytes, output, accessed_ns FROM entries WHERE key = ?1",
+	[ENTRY_GET] = entry_get,
 	[ENTRY_PUT] =
 		"INSERT INTO entries(key, task, making, tree, bytes, output, duration_ns, cpu_us,"
 		" peak_rss_kb, created_ns, accessed_ns)"
