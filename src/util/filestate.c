@@ -40,7 +40,8 @@ filestate_holds(const struct filestate *f, const struct stat *now)
 	int64_t window = f->ctime_ns % NSEC ? RACY_NS : COARSE_NS;
 	int64_t last = f->mtime_ns > f->ctime_ns ? f->mtime_ns : f->ctime_ns;
 
-	return f->ino == now->st_ino && f->ctime_ns == ns(&now->st_ctim) &&
+	/* Without a ctime (a FAT root directory after each mount) nothing tells a change. */
+	return f->ctime_ns && f->ino == now->st_ino && f->ctime_ns == ns(&now->st_ctim) &&
 	       f->mtime_ns == ns(&now->st_mtim) && f->size == (uint64_t)now->st_size &&
 	       f->mode == now->st_mode && f->dev == now->st_dev && f->uid == now->st_uid &&
 	       f->gid == now->st_gid && last < f->learned_ns - window;

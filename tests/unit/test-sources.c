@@ -442,6 +442,9 @@ test_state(void)
 	ok(!filestate_holds(&f, &now), "within 2 s where a clock counts seconds");
 	filestate_take(&f, &now, 1002 * sec + 50 * 1000000 + 1);
 	ok(filestate_holds(&f, &now), "later");
+	now.st_ctim = (struct timespec){0, 0};
+	filestate_take(&f, &now, 2000 * sec);
+	ok(!filestate_holds(&f, &now), "never where no time of change is kept");
 	filestate_take(&f, &st, 2000 * sec);
 #define DIFFERS(field)                                                                             \
 	now = st;                                                                                  \
