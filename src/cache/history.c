@@ -17,9 +17,12 @@
 
 enum {
 	MEDIAN_OF = 9,
-	KEEP_TASKS = 1000 * 1000, /* rows, so that a watched workspace of any size stays small */
+	/* Tasks, so that a watched workspace of any size stays small. */
+	MOST_TASKS = 1000 * 1000,
+	KEEP_TASKS = MOST_TASKS / 10 * 9,
 };
-static const int64_t KEEP_NS = 30LL * 24 * 3600 * 1000 * 1000 * 1000;
+static const int64_t DAY_NS = 24LL * 3600 * 1000 * 1000 * 1000;
+static const int64_t KEEP_NS = 30 * DAY_NS;
 
 enum {
 	NAMES_ALL,
@@ -109,7 +112,7 @@ static const char *const statements[STATEMENTS] = {
 			  " WHERE task = (SELECT id FROM names WHERE name = ?1)"
 			  " AND status = 'success' AND cache IN ('miss', 'no-cache')"
 			  " ORDER BY run DESC LIMIT ?2",
-	/* Cheap to ask in every run. */
+	/* Cheap to ask in every run, and so that not every run has something to trim. */
 	[IS_OVER] = "SELECT sum(ntasks) > ?1 OR min(started_ns) < ?2 FROM runs",
 	/* The newest runs that together have no more rows than may be kept. */
 	[OLDEST_KEPT] = "SELECT min(id) FROM (SELECT id, started_ns,"
@@ -355,8 +358,8 @@ trim(struct recording *rc)
 
 	if (db_use(rc->db, IS_OVER, rc->e))
 		return -1;
-	db_bind_int(rc->db, 1, KEEP_TASKS);
-	db_bind_int(rc->db, 2, since);
+	db_bind_int(rc->db, 1, MOST_TASKS);
+	db_bind_int(rc->db, 2, since - DAY_NS);
 	if (run_returning(rc->db, &over, rc->e))
 		return -1;
 	if (!over)
