@@ -116,10 +116,10 @@ a" "$mode: as it was"
 		[ $way != owner ] || run run p#build ${1:+"$1"}
 		[ $way != owner ] || is "$(cat p/dist/main)" one "$mode: its own bytes for who asks for the owner alone"
 		run run p#post ${1:+"$1"}
-		said 'all cached' "$way: nothing ran $1"
+		said 'all cached' "$mode: $way: nothing ran"
 		is "$(cat p/dist/main)" "one
-a" "$way: the rewritten one $1"
-		is "$(outputs)" "dist/d/part dist/main dist/only-one " "$way: and the others $1"
+a" "$mode: $way: the rewritten one"
+		is "$(outputs)" "dist/d/part dist/main dist/only-one " "$mode: $way: and the others"
 	done
 
 	# X-32
