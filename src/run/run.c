@@ -470,6 +470,7 @@ recover(void *ctx)
 		return;
 	if (scratch_recover(r->root.path, r->root.fd, &e))
 		report_warn("%s", e.text);
+	state_sweep(r->state_path);
 }
 
 /* The root and, but for a dry run, its lock. 0; else the exit code (a signal ended the wait), or -1. */

@@ -78,10 +78,8 @@ holder(int fd, struct strbuf *out)
 	}
 }
 
-/* What writers that were killed left half-written (fs_replace_file), where only vx writes. A dry run,
- * which takes no lock, may lose what it is about to remember. */
-static void
-sweep(const char *state_path)
+void
+state_sweep(const char *state_path)
 {
 	static const char *const dirs[] = {".", "empty.git"};
 
@@ -130,7 +128,7 @@ state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_si
 	strbuf_addf(&text, "pid %ld: %s\n", (long)getpid(), command);
 	if (ftruncate(fd, 0) || pwrite(fd, text.buf, text.len, 0) < 0)
 		return err_set(e, ERR_IO, errno, "write %s", path);
-	sweep(state_path);
+	state_sweep(state_path);
 	*ret_fd = take_fd(&fd);
 	return 1;
 }

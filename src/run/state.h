@@ -23,6 +23,10 @@ int state_make(int rootfd, const char *root_path, char **ret_path, struct err *e
 int state_lock(
 	const char *state_path, const char *command, int *ret_fd, int *ret_signal, struct err *e);
 
+/* Under the lock: removes what writers that were killed left half-written in .vx (fs_replace_file). A dry
+ * run, which takes no lock, may lose what it is about to remember. */
+void state_sweep(const char *state_path);
+
 /* Gives it up, for whoever else holds this fd, too. */
 void state_unlock(int fd);
 /* Takes it again by the same fd, if nobody else has it by now; true where it never was given up. */

@@ -124,11 +124,24 @@ class Restores:
 
     def half_written(self):
         left = [f"{self.place.root}/.vx/{d}.vx-tmp-0123456789abcdef" for d in ("", "empty.git/")]
-        for name in left:
-            with open(name, "w") as f:
-                f.write("half")
+
+        def leave():
+            for name in left:
+                with open(name, "w") as f:
+                    f.write("half")
+
+        leave()
         self.place.succeed("p#next")
         self.tap.ok(not any(os.path.exists(name) for name in left), "half-written files are removed by the next start")
+        run = Run(self.place, ["p#t", "--force"], VX_DEBUG="phase")
+        expect(run.end() == 0, run.output())
+        run = Run(self.place, ["p#t", "--force"], [line + b"\n" for line in run.lines()], 0, VX_DEBUG="phase")
+        run.hold()
+        leave()
+        kill(run.core(), signal.SIGKILL)
+        run.release()
+        run.end()
+        self.tap.ok(not any(os.path.exists(name) for name in left), "or by the guard, when the core was killed")
 
 
 def main():
