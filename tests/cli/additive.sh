@@ -139,7 +139,7 @@ a" "$mode: $way: the rewritten one"
 	is "$(outputs)" "dist/copy dist/d/part dist/main dist/only-one " "$mode: and nothing that was left"
 }
 lane ""
-if unshare --user --map-root-user --mount --pid --fork --net true 2>/dev/null; then
+if can_sandbox; then
 	lane --sandbox
 else
 	skip "--sandbox" "no namespaces here"

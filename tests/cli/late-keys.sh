@@ -86,7 +86,7 @@ tasks '"files": [], "workspaceFiles": ["p/src/gen/**"]' '["src/**"]'
 steps "workspaceFiles:"
 
 # A sandboxed task may be granted to rewrite what is no output of it.
-if unshare --user --map-root-user --mount --pid --fork --net true 2>/dev/null; then
+if can_sandbox; then
 	put p/vx.config.json <<-J
 		{ "name": "p", "tasks": {
 			"format": {

@@ -83,7 +83,7 @@ one" "$mode: as it was"
 one" "$mode: and comes back"
 }
 lane ""
-if unshare --user --map-root-user --mount --pid --fork --net true 2>/dev/null; then
+if can_sandbox; then
 	lane --sandbox
 
 	# A derived grant is what is declared, in projects inside its own as well.
