@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/db.h"
 #include "util/alloc.h"
+#include "util/cleanup.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/strbuf.h"
 #include <errno.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -189,6 +191,30 @@ open_once(const char *path, const struct db_schema *schema, sqlite3 **ret, int64
 	return rc;
 }
 
+static int
+check_version(const char *path, int64_t version, const struct db_schema *schema, struct err *e)
+{
+	if (version < 0 || (uint64_t)version > schema->nmigrations)
+		return err_set(e, ERR_IO, 0,
+			"%s was written by a newer vx (version %lld, this one reads up to %zu): "
+			"use that "
+			"one, or another cache directory",
+			path, (long long)version, schema->nmigrations);
+	return 0;
+}
+
+static struct db *
+new_db(sqlite3 *h, const char *path, const struct db_schema *schema)
+{
+	struct db *db = xcalloc(1, sizeof(*db));
+
+	db->h = h;
+	db->path = xstrdup(path);
+	db->schema = schema;
+	db->stmts = xcalloc(schema->nstatements, sizeof(*db->stmts));
+	return db;
+}
+
 int
 db_open(const char *path, const struct db_schema *schema, struct db **ret, char **ret_note,
 	struct err *e)
@@ -210,28 +236,78 @@ db_open(const char *path, const struct db_schema *schema, struct db **ret, char 
 			path, sqlite3_errstr(rc), path);
 		rc = open_once(path, schema, &h, &version);
 	}
-	if (rc)
-		r = fail_code(path, h, rc, e);
-	else if (version < 0 || (uint64_t)version > schema->nmigrations)
-		r = err_set(e, ERR_IO, 0,
-			"%s was written by a newer vx (version %lld, this one reads up to %zu): "
-			"use that "
-			"one, or another cache directory",
-			path, (long long)version, schema->nmigrations);
+	r = rc ? fail_code(path, h, rc, e) : check_version(path, version, schema, e);
 	if (r) {
 		sqlite3_close(h);
 		free(note);
 		return r;
 	}
-	*ret = xcalloc(1, sizeof(**ret));
-	(*ret)->h = h;
-	(*ret)->path = xstrdup(path);
-	(*ret)->schema = schema;
-	(*ret)->stmts = xcalloc(schema->nstatements, sizeof(*(*ret)->stmts));
+	*ret = new_db(h, path, schema);
 	if (ret_note)
 		*ret_note = note;
 	else
 		free(note);
+	return 0;
+}
+
+/* SQLite's name for a file that nobody changes: "file:", the path with what is special escaped. */
+static char *
+immutable_uri(const char *path)
+{
+	struct strbuf uri = STRBUF_INIT;
+
+	strbuf_adds(&uri, "file:");
+	for (const char *s = path; *s; s++)
+		if (strchr("%?#", *s))
+			strbuf_addf(&uri, "%%%02X", (unsigned char)*s);
+		else
+			strbuf_addch(&uri, *s);
+	strbuf_adds(&uri, "?immutable=1");
+	return strbuf_take(&uri);
+}
+
+int
+db_open_reading(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
+{
+	enum {
+		FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+			SQLITE_OPEN_NOFOLLOW
+	};
+	cleanup_free char *uri = immutable_uri(path);
+	sqlite3 *h = NULL;
+	int64_t version = 0;
+	int rc, r;
+
+	configure_library();
+	rc = sqlite3_open_v2(path, &h, FLAGS, NULL);
+	if (!rc)
+		rc = sqlite3_busy_timeout(h, BUSY_MS);
+	if (!rc)
+		rc = user_version(h, &version);
+	/* The log has an index, which is beside it or has to be made. Where that cannot be, nobody has
+	 * the file open who writes, or it is on a disk that others write: what a look-up finds then is
+	 * proven by digests like all that a cache says. */
+	if ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY) {
+		sqlite3_close(h);
+		h = NULL;
+		rc = sqlite3_open_v2(uri, &h, FLAGS | SQLITE_OPEN_URI, NULL);
+		if (!rc)
+			rc = user_version(h, &version);
+	}
+	if (is_damage(rc))
+		r = err_set(e, ERR_IO, 0, "%s is damaged (%s)", path, sqlite3_errstr(rc));
+	else
+		r = rc ? fail_code(path, h, rc, e) : check_version(path, version, schema, e);
+	if (!r && (uint64_t)version < schema->nmigrations)
+		r = err_set(e, ERR_IO, 0,
+			"%s was written by an older vx (version %lld, this one reads %zu), and "
+			"cannot be written to bring it up to date",
+			path, (long long)version, schema->nmigrations);
+	if (r) {
+		sqlite3_close(h);
+		return r;
+	}
+	*ret = new_db(h, path, schema);
 	return 0;
 }
 

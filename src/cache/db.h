@@ -29,6 +29,9 @@ struct db_schema {
  * next start. */
 int db_open(const char *path, const struct db_schema *schema, struct db **ret, char **ret_note,
 	struct err *e);
+/* One that must be there, of this version, in a directory that cannot be written. */
+int db_open_reading(
+	const char *path, const struct db_schema *schema, struct db **ret, struct err *e);
 void db_close(struct db *db);
 
 /* One statement at a time: bind (columns from 1), step, get (columns from 0), reset. What was bound

@@ -15,6 +15,7 @@
 #include "util/htab.h"
 #include "util/log.h"
 #include "util/path.h"
+#include <unistd.h>
 
 /* How exactly the last use of an entry is known: a warm run shall not write thousands of rows. */
 static const int64_t ACCESS_NS = 24LL * 3600 * 1000 * 1000 * 1000;
@@ -152,11 +153,13 @@ index_open(const char *cache_dir, const char *state_dir, struct index **ret, cha
 	struct err *e)
 {
 	cleanup_free char *entries = cache_dir ? path_join(cache_dir, "index.db") : NULL;
+	bool reads = cache_dir && access(cache_dir, W_OK);
 	cleanup_free char *stamps = path_join(state_dir, "state.db");
 	cleanup_free char *note_a = NULL, *note_b = NULL;
 	struct index *ix = xcalloc(1, sizeof(*ix));
 
-	if ((entries && db_open(entries, &entry_schema, &ix->entries, &note_a, e)) ||
+	if ((reads && db_open_reading(entries, &entry_schema, &ix->entries, e)) ||
+		(entries && !reads && db_open(entries, &entry_schema, &ix->entries, &note_a, e)) ||
 		db_open(stamps, &stamp_schema, &ix->stamps, &note_b, e)) {
 		db_close(ix->entries);
 		free(ix);

@@ -37,7 +37,8 @@ struct entry {
 	int64_t created_ns;
 };
 
-/* *ret_note as db_open. cache_dir NULL: only what is said of stamps below may be called. */
+/* *ret_note as db_open. cache_dir NULL: only what is said of stamps below may be called. In a directory that
+ * cannot be written there must be an index, which is only read. */
 int index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
 	struct err *e);
 /* Writes what is pending (access times), closes. */

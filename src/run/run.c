@@ -188,20 +188,28 @@ refuse_idle_arguments(const struct run *r, const struct run_options *o, struct e
 		"arguments after -- reach requested commands, and only groups are requested");
 }
 
+/* 1: there is one to use, 0: none, -1. A run that saves nothing makes none. */
 static int
 find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 {
 	cleanup_free char *dir = NULL;
+	int found = 1;
 
 	if (state_cache_path(
 		    &r->root, r->state_path, r->w.settings.cache_dir, o->cache_dir, &dir, e))
 		return -1;
-	if (state_make_cache(dir, &r->cache_path, e))
+	if (o->no_write || o->dry)
+		found = state_find_cache(dir, &r->cache_path, e);
+	else if (state_make_cache(dir, &r->cache_path, e))
+		return -1;
+	if (found < 0)
 		return -1;
 	/* From here on this is where it is, whoever said so: policies wall it off. */
 	r->w.settings.cache_dir = r->cache_path;
+	if (!found || (o->no_read && o->no_write))
+		return 0;
 	r->cachefd = open(r->cache_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return r->cachefd < 0 ? err_set(e, ERR_IO, errno, "open %s", r->cache_path) : 0;
+	return r->cachefd < 0 ? err_set(e, ERR_IO, errno, "open %s", r->cache_path) : 1;
 }
 
 static bool
@@ -222,11 +230,12 @@ open_cache(struct run *r, char **ret_note, struct err *e)
 static int
 open_state(struct run *r, const struct run_options *o, struct err *e)
 {
-	bool none = o->no_read && o->no_write;
+	int found = find_cache_dir(r, o, e);
+	bool none = !found;
 	cleanup_free char *note = NULL;
 	struct err why = ERR_INIT;
 
-	if (find_cache_dir(r, o, e))
+	if (found < 0)
 		return -1;
 	if (!none && open_cache(r, &note, &why)) {
 		r->stamps = r->index; /* to be closed */

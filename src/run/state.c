@@ -206,6 +206,19 @@ state_owns_cache(const char *state_path, const char *cache_path)
 }
 
 int
+state_find_cache(const char *dir, char **ret_path, struct err *e)
+{
+	cleanup_free char *index = path_join(dir, "index.db");
+
+	*ret_path = realpath(dir, NULL);
+	if (!*ret_path && errno != ENOENT)
+		return err_set(e, ERR_IO, errno, "open the cache directory %s", dir);
+	if (!*ret_path)
+		*ret_path = xstrdup(dir);
+	return !access(index, F_OK);
+}
+
+int
 state_make_cache(const char *dir, char **ret_path, struct err *e)
 {
 	cleanup_free char *real = NULL;
@@ -228,7 +241,10 @@ state_make_cache(const char *dir, char **ret_path, struct err *e)
 	if (fd < 0)
 		return err_set(e, ERR_IO, errno, "open the cache directory %s", dir);
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
-		return err_set(e, ERR_IO, errno, "the cache directory %s cannot be written", dir);
+		return err_set(e, ERR_IO, 0,
+			"the cache directory %s cannot be written: %s; --cache=local:r only reads "
+			"it",
+			dir, strerror(errno));
 	/* What git is told to ignore there, and what is removed from a cache, would be the user's. */
 	if (!is_cache_place(fd))
 		return err_set(e, ERR_USAGE, 0,

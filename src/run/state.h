@@ -39,6 +39,9 @@ int state_cache_path(const struct root *root, const char *state_path, const char
 /* Whether this cache, canonical, is the workspace's own: then nobody uses it but who has the lock. */
 bool state_owns_cache(const char *state_path, const char *cache_path);
 
+/* Whether there is a cache that can be read: 1, or 0, nothing is made. *ret_path (owned) is canonical where
+ * it exists. */
+int state_find_cache(const char *dir, char **ret_path, struct err *e);
 /* Makes the cache directory, which must be new, empty or a cache, and, outside .vx, a .gitignore that
  * ignores all of it. Canonical and absolute in *ret_path (owned). `dir` is absolute. */
 int state_make_cache(const char *dir, char **ret_path, struct err *e);

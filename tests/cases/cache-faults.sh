@@ -116,17 +116,63 @@ one_line "^vx: make the cache directory $T/file/below: Not a directory" "is name
 run run a#build --cache-dir /proc/nothing
 exits 2 "where nobody can make one"
 one_line "^vx: make the cache directory /proc/nothing" "it is named"
-if [ "$(id -u)" = 0 ]; then
-	try unshare --mount sh -c 'mount --bind "$2" "$2" && mount -o remount,bind,ro "$2" &&
-		exec "$1" run a#build --cache-dir "$2"' - "$VX" "$C"
-else
-	chmod 555 "$C"
-	run run a#build --cache-dir "$C"
-	chmod 755 "$C"
-fi
+# DIRECTORY ARGS...: `vx run` with this cache, which cannot be written.
+read_only() {
+	at=$1
+	shift
+	if [ "$(id -u)" = 0 ]; then
+		try unshare --mount sh -c 'at=$1; shift; mount --bind "$at" "$at" && mount -o remount,bind,ro "$at" &&
+			exec "$@" --cache-dir "$at"' - "$at" "$VX" run "$@"
+	else
+		chmod -R a-w "$at"
+		run run "$@" --cache-dir "$at"
+		chmod -R u+w "$at"
+	fi
+}
+read_only "$C" a#build
 exits 2 "a directory that is read-only"
-one_line "^vx: the cache directory $C cannot be written" "is named"
+one_line "^vx: the cache directory $C cannot be written: .*; --cache=local:r only reads it$" "is named"
 is "$(nran)" 0 "none of them ran the task"
+
+# With and without the log and its index, that the last one to close may have left.
+rm -rf "$T/logged" "$T/folded"
+cp -R "$C" "$T/logged"
+cp -R "$C" "$T/folded"
+python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+c.execute("PRAGMA wal_checkpoint(TRUNCATE)")' "$T/folded/index.db"
+rm -f "$T/folded/index.db-wal" "$T/folded/index.db-shm"
+cp -R "$T/folded" "$T/empty"
+rm -r "$T/empty/index.db" "$T/empty/blobs"
+for way in logged folded; do
+	rm -rf a/dist
+	: >"$T/ran"
+	read_only "$T/$way" a#build --cache=local:r
+	exits 0 "$way, read-only, --cache=local:r"
+	said 'all cached' "$way: it is read"
+	is "$(cat a/dist/small)" two "$way: and restored"
+	echo three >a/in
+	read_only "$T/$way" a#build --cache=local:r
+	exits 0 "$way: a miss"
+	is "$(nran)" 1 "$way: runs"
+	read_only "$T/$way" a#build --dry
+	exits 0 "$way: --dry"
+	read_only "$T/$way" a#build --no-cache
+	exits 0 "$way: --no-cache"
+	is "$(nran)" 2 "$way: runs, too"
+	echo two >a/in
+done
+: >"$T/ran"
+read_only "$T/empty" a#build --cache=local:r
+exits 0 "nothing in it, read-only, --cache=local:r"
+is "$(nran)" 1 "it runs"
+rm -rf "$T/none"
+for how in --cache=local:r --no-cache --dry; do
+	run run a#build "$how" --cache-dir "$T/none"
+	exits 0 "no cache directory, $how"
+	not_ok "none is made, $how" test -e "$T/none"
+done
+: >"$T/ran"
 
 # --- the index ---------------------------------------------------------------------------------
 
