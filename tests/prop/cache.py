@@ -18,6 +18,8 @@ it reads (tests/tool/maker.c), so a hit that serves what an execution would not 
 	VX_PROP_KEEP=1		leaves the directory of a failure, and names it
 """
 
+import collections
+import fnmatch
 import hashlib
 import json
 import os
@@ -29,6 +31,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import types
 
 SRCDIR, BUILDDIR = os.environ["VX_SRCDIR"], os.path.abspath(os.environ["VX_BUILDDIR"])
 VX = os.environ.get("VX", BUILDDIR + "/vx")
@@ -241,6 +244,7 @@ INPUTS = [["src/**"], ["src/**", "!src/**/*.md"], ["src/*.c"], ["**/*.c"], ["src
           ["src/?.c", "top.txt"], ["**"], ["**/*", "!**/*.md"], ["top.txt"], ["src/**", "!src/gen/**", "conf/*"],
           [], ["**/s*/**/*.c"], ["!src/sub/**", "{src,conf}/**"]]  # fmt: skip
 ENVS = ["PROP_A", "PROP_B"]
+LOCKS = [".npmrc", "bun.lock"]
 NAMES = ["gen.a", "gen.b", "build", "test", "pack", "all"]
 
 
@@ -251,6 +255,7 @@ class Task:
         self.depends, self.command, self.inputs, self.outputs = [], None, None, None
         self.workspace, self.env, self.description, self.salt = [], [], None, ""
         self.ops, self.greedy = [], False
+        self.select, self.probes, self.grants = None, [], None
 
     @property
     def cached(self):
@@ -265,14 +270,21 @@ class Task:
         if self.ops:
             out["exec"] = {
                 "command": self.salt + self.command,
-                "env": {"passThrough": sorted(ENVS) + ["PROP_FAIL"]},
+                "env": {"passThrough": sorted(ENVS) + ["PROP_EDIT", "PROP_FAIL"]},
             }
+            if self.grants is not None:
+                out["exec"]["sandbox"] = self.grants
         if self.cached:
             inputs = {"files": self.inputs}
             if self.workspace:
                 inputs["workspaceFiles"] = self.workspace
             if self.env:
                 inputs["env"] = self.env
+            if self.select is not None:
+                inputs["tasks"] = self.select
+            for where in ("runtime", "workspaceRuntime"):
+                if [x for x in self.probes if x[0] == where]:
+                    inputs[where] = [x[1] for x in self.probes if x[0] == where]
             out["cache"] = {"inputs": inputs, "outputs": {"files": self.outputs}}
         return out
 
@@ -406,8 +418,8 @@ class World:
             ops += made[:cut] + [("check", "PROP_FAIL")] + made[cut:]
             if t.stray:
                 ops += [("file", "work/%s.stray.ign" % t.name, "644", "1")]
-        t.ops = ops
-        words = [self.top + "/maker", self.top + "/log", t.id] + [w for op in ops for w in op] + ["--"]
+        t.ops = ops + [("edit", "PROP_EDIT")]
+        words = [self.top + "/maker", self.top + "/log", t.id] + [w for op in t.ops for w in op] + ["--"]
         t.command = " ".join(shlex.quote(w) for w in words)
 
     def flat(self, u):
@@ -442,6 +454,46 @@ class World:
             else:
                 take(t.project, d)
         return [out[i] for i in sorted(out)]
+
+    def folded(self, t):
+        """Those whose keys are in its own."""
+        up = self.upstream(t)
+        if t.select is None:
+            return up
+        out = []
+        for u in up:
+            folds = False
+            for entry in t.select:
+                pattern = entry.lstrip("!")
+                if "#" in pattern:
+                    hit = fnmatch.fnmatchcase(u.id, pattern)
+                elif pattern.startswith("^"):
+                    hit = u.project is not t.project and fnmatch.fnmatchcase(u.name, pattern[1:])
+                else:
+                    hit = u.project is t.project and fnmatch.fnmatchcase(u.name, pattern)
+                if hit:
+                    folds = not entry.startswith("!")
+            if folds:
+                out.append(u)
+        return out
+
+    def closure(self, t):
+        """Those whose keys are in its own, directly or through others."""
+        done, todo = {}, self.folded(t)
+        while todo:
+            u = todo.pop()
+            if u.id not in done:
+                done[u.id] = u
+                todo += self.folded(u)
+        return list(done.values())
+
+    def private(self, t):
+        """Whether its probes run when its turn comes."""
+        return bool(t.probes) and bool({u.id for u in self.order([t])[:-1] if u.ops} - {u.id for u in self.closure(t)})
+
+    def late(self, t):
+        """Whether its key is made when its turn comes, and not when the run starts."""
+        return any(u.ops and not u.cached for u in self.order([t])[:-1]) or self.private(t)
 
     def order(self, roots):
         """Those tasks and all upstream of them, dependencies first."""
@@ -493,11 +545,16 @@ class World:
 # --- the model ---------------------------------------------------------------------------------
 
 
+Entry = collections.namedtuple("Entry", "low high tree said")  # levels of its making; {path: node}; what it printed
+# What the outputs were like at the last save or restore; `weak`: the entry may be of another run; `unsure`: so may the stamp.
+Stamp = collections.namedtuple("Stamp", "key seen weak unsure")
+
+
 class Model:
     def __init__(self, world):
         self.w = world
-        self.entries = {}  # key: (made in a sandbox, {path: node}, stdout)
-        self.stamps = {}  # task: (key, {path: stat}, weak)
+        self.entries = {}  # key: what may be stored under it: [Entry or None]
+        self.stamps = {}  # task: Stamp
         self.tracked = set()
         self.keys, self.printed = {}, {}  # ours: that of vx, and back
         self.shaky = False  # somebody was at the blobs
@@ -531,16 +588,16 @@ class Model:
                 out.append(path)
         return out
 
-    def key(self, t, tree, listed, env, args, keys):
-        upstream = sorted(keys[u.id] for u in self.w.upstream(t))
+    def key(self, t, tree, listed, env, args, keys, probes):
+        upstream = sorted(keys[u.id] for u in self.w.folded(t))
         if not t.ops:
             parts = ("group", upstream)
         else:
             manifest = tree.get(t.project.dir + "/package.json")
-            locks = [(n, identity(tree[n])) for n in (".npmrc", "bun.lock") if n in tree]
+            locks = [(n, identity(tree[n])) for n in LOCKS if n in tree]
             parts = (
                 t.id, locks, manifest and identity(manifest), json.dumps(t.config(), sort_keys=True), args,
-                [(n, env.get(n)) for n in t.env], upstream,
+                [(n, env.get(n)) for n in t.env], probes, upstream,
                 sorted((p, identity(tree.get(p))) for p in self.inputs(t, tree, listed)),
             )  # fmt: skip
         return hashlib.sha1(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()
@@ -565,13 +622,13 @@ class Model:
         if t.cached:
             out |= set(self.inputs(t, tree, listed))
             out.add(t.project.dir + "/package.json")
-        for u in self.w.order([t])[:-1]:
+        for u in self.w.closure(t):
             out |= set(self.selected(u, tree))
         return out & set(tree)
 
     def execute(self, t, tree, env, args, visible):
         """What the command does: its exit code, what it writes, what it prints, and findings."""
-        d, writes, found = Digest(), {}, False
+        d, writes, found, edit = Digest(), {}, False, None
         for a in args:
             d.fold(raw(a))
 
@@ -631,8 +688,13 @@ class Model:
                 write(op[1], ("l", op[2]))
             elif op[0] == "dir":
                 write(op[1], ("d", int(op[2], 8)))
+            elif op[0] == "edit" and env.get(op[1], "").split(" ")[0] == t.id:
+                path = at(unescape(env[op[1]].split(" ")[2]))
+                if visible is not None and path not in visible:
+                    found |= self.denied(t, path, tree, visible)
+                edit = self.edited(t, env[op[1]], tree, visible)
         said = "made %s %016x\nalso %s %016x\n" % (t.id, d.h, t.id, d.h) if not code else ""
-        return code, writes, said, found and visible is not None
+        return code, writes, said, found and visible is not None, edit
 
     def denied(self, t, path, tree, visible):
         """Whether a look-up of a path that is not shown is a finding: the first name on the way that is not
@@ -689,46 +751,103 @@ class Model:
 
     def compare(self, t, seen, key):
         stamp = self.stamps.get(t.id)
-        if not stamp or stamp[0] != key:
+        if not stamp or stamp.key != key:
             return "changed"
-        stat, around = seen
-        if stat != stamp[1]:
+        if seen[0] != stamp.seen[0]:
             return "changed"
-        return "same" if around == stamp[2] else "maybe"
+        return "same" if seen[1] == stamp.seen[1] else "maybe"
 
-    def run(self, roots, mode, env, args, observed, before, seen, frames):
-        """Judges what vx did. Returns the tree that must be there, the exit code, and who wrote the log."""
-        tree, ran = dict(before), []
-        sandbox, force, nocache = "sandbox" in mode, "force" in mode, "no-cache" in mode
-        listed, keys, bad, tainted, exact = self.listed(tree), {}, {}, set(), []
-        stamps = {}
-        for t in self.w.order(roots):
+    def edited(self, t, edit, tree, visible):
+        """What the command did to a file that is no output: its path and what it is then."""
+        who, how, rel, text = edit.split(" ")
+        path = os.path.normpath(t.project.dir + "/" + unescape(rel))
+        node = tree.get(path) if visible is None or path in visible else None
+        if how == "write":
+            return path, ("f", 0o644, raw(text))
+        if node is None:
+            return None
+        if how == "delete":
+            return path, None
+        if how == "exec":
+            return path, ("f", 0o644 if node[1] & 0o111 else 0o755, node[2])
+        return None if how == "mode" else (path, node)  # `mode` leaves it as it is
+
+    def store(self, key, made, certain):
+        """What may be stored then, and whether another result may have stayed there."""
+        now, kept = [], False
+        for old in self.entries.get(key, [None]):
+            if not certain:
+                now.append(old)
+            if old and (old.tree, old.said) == (made.tree, made.said):
+                # Which of the two is not to be told.
+                now.append(made._replace(low=max(made.low, old.low), high=max(made.high, old.high)))
+                kept |= made.low < old.high
+                continue
+            if not old or made.high >= old.low:
+                now.append(made)
+            if old and made.low < old.high:
+                now.append(old)
+                kept = True
+        self.entries[key] = [e for n, e in enumerate(now) if e not in now[:n]]
+        return kept
+
+    def run(self, roots, how, args, env, probed, log, observed, before, after, seen, frames):
+        """Judges what vx did. Returns the tree that must be there, the exit code, who ran, the tasks whose
+        outputs are all known, and the stamps."""
+        w, tree = self.w, dict(before)
+        ran, exact, stamps = [], [], {}
+        keys, bad, tainted = {}, {}, set()
+        listed = start = self.listed(before)
+        touched = []  # files that a command edited, in order
+        moved = {}  # task: True, or None where it cannot be told, if its key is not true any more
+        editor = env.get("PROP_EDIT", "").split(" ")[0]
+        lock = editor and unescape(env["PROP_EDIT"].split(" ")[2]).split("/")[-1] in LOCKS
+        broken = False  # the fingerprint has changed
+        stopped = how.go_on == "never" and any(o[0].startswith("failed") for o in observed.values())
+        order = self.in_order(roots, log)
+        up = {t.id: {u.id for u in w.order([t])} for t in order}
+        for t in order:
             mine = tuple(args) if t in roots and t.ops else ()
-            keys[t.id] = key = self.key(t, tree, listed, env, mine, keys)
-            upstream = self.w.upstream(t)
+            late = w.late(t)
+            since = len(touched) if late else 0
+            key_tree, key_listed = (tree, listed) if late else (before, start)
+            probes = self.probe(t, tree if w.private(t) else before, env, probed)
+            folds = w.folded(t)
+            if probes is None or any(keys[u.id] is None for u in folds):
+                keys[t.id] = key = None
+            else:
+                keys[t.id] = key = self.key(t, key_tree, key_listed, env, mine, keys, probes)
+            upstream = w.upstream(t)
             failed = [u.id for u in upstream if bad.get(u.id)]
             if any(u.id in tainted for u in upstream):
                 tainted.add(t.id)
+            if any(u.id in moved for u in folds):
+                moved[t.id] = True if any(moved.get(u.id) for u in folds) else None
             if not t.ops:
                 bad[t.id] = bool(failed)
                 continue
             if t.id not in observed:
                 raise Wrong("%s: vx does not mention it" % t.id)
             outcome, printed = observed.pop(t.id)
-            # Keys.
-            if printed and printed != "-":
+            apart = editor in up and t.id not in up[editor] and editor not in up[t.id]
+            # Keys. That of a task whose turn comes after the fingerprint has moved may be either.
+            if printed and printed != "-" and not (lock and t.id not in up.get(editor, ())):
+                if key is None:
+                    raise Wrong("%s: a key, though a probe failed" % t.id)
                 if self.keys.setdefault(key, printed) != printed:
                     raise Wrong("%s: another key for the same state: %s, was %s" % (t.id, printed, self.keys[key]))
                 if self.printed.setdefault(printed, key) != key:
                     raise Wrong("%s: the same key %s for another state" % (t.id, printed))
             # What may happen.
-            entry = self.entries.get(key) if t.cached and not force and not nocache else None
-            if entry and sandbox and not entry[0]:
-                entry = None
+            confined = how.sandbox or (t.grants is not None and not how.off)
+            known = self.entries.get(key, [None]) if t.cached and how.read and key else [None]
+            good = [e for e in known if e and (e.low or not how.sandbox)]
+            sure = len(good) == len(known)
             state = self.compare(t, seen[t.id], key) if t.cached else None
-            weak = self.stamps.get(t.id, (0, 0, 0, False))[3]
+            stamp = self.stamps.get(t.id)
+            weak = stamp and stamp.weak
             may = set()
-            if entry:
+            if good:
                 here = self.selected(t, before)
                 if state == "same":
                     may |= {"up-to-date"}
@@ -736,76 +855,194 @@ class Model:
                     may |= {"up-to-date", "restored-local"}
                 else:
                     may |= {"restored-local"}
-                    if not entry[1] and not here:
+                    if not here and not all(e.tree for e in good):
                         may |= {"up-to-date"}
                 if weak:
                     may |= {"restored-local"}
-                    if sandbox and here != entry[1]:
+                    if confined and here not in [e.tree for e in good]:
                         may -= {"up-to-date"}
-                if failed:
-                    may |= {"skipped"} if "always" not in mode else {"ran"}
-                if self.shaky:
+                if stamp and stamp.unsure:
+                    may |= {"restored-local"}
+                if broken and late:
+                    may = {"ran"}  # nothing is looked up
+                elif lock and t.id not in up[editor]:
                     may |= {"ran"}
-            elif failed and "always" not in mode:
-                may |= {"skipped"}
-            else:
+            if not good or not sure or self.shaky:
                 may |= {"ran"}
+            if failed and how.go_on != "always":
+                may = may - {"ran"} | {"skipped"}
+            elif failed and good:
+                may |= {"ran"}
+            if stopped:
+                may |= {"skipped"}
+            if probes is None:
+                may = {"refused"} | ({"skipped"} if failed or stopped else set())
             COUNT[outcome.split()[0]] = COUNT.get(outcome.split()[0], 0) + 1
             kind = "ran" if outcome == "success" or outcome.startswith("failed") else outcome.split()[0]
+            if kind == "ran" and probes is None:
+                kind = "refused" if outcome.startswith("failed") and t.id not in log else kind
             if kind not in may:
                 raise Wrong("%s: %s; expected %s" % (t.id, outcome, " or ".join(sorted(may))))
             # What it comes to.
+            if kind == "refused":
+                bad[t.id] = True
+                tainted.add(t.id)
+                continue
             if kind == "skipped":
                 bad[t.id] = True
-            elif kind == "up-to-date":
-                if not (weak and not sandbox) and self.selected(t, tree) != entry[1]:
+                continue
+            if kind in ("up-to-date", "restored-local"):
+                there = self.selected(t, after)
+                entry = next((e for e in good if e.tree == there and self.is_said(t, e.said, frames)), good[0])
+                if not self.shaky:
+                    self.entries[key] = [e for e in good if e.tree == entry.tree]
+                self.check_said(t, entry.said, frames)
+                exact.append(t)
+                if t.id in moved:
+                    moved[t.id] = None  # its key is one of a state that was; whether that goes on to others, no page says
+                if kind == "restored-local":
+                    for path in self.selected(t, tree):
+                        del tree[path]
+                    tree.update(entry.tree)
+                    stamps[t.id] = Stamp(key, None, False, False)
+                elif not (weak and not confined) and self.selected(t, tree) != entry.tree:
                     raise Wrong("%s: up to date, but the outputs are not those of the entry:\n%s"
-                                % (t.id, difference(entry[1], self.selected(t, tree))))  # fmt: skip
+                                % (t.id, difference(entry.tree, self.selected(t, tree))))  # fmt: skip
+                continue
+            ran.append(t.id)
+            visible = self.visible(t, tree, listed) if confined else None
+            if t.cached and (how.write or confined):
+                self.clean(t, tree)
                 exact.append(t)
-                self.check_said(t, entry[2], frames)
-            elif kind == "restored-local":
-                for path in self.selected(t, tree):
-                    del tree[path]
-                tree.update(entry[1])
-                exact.append(t)
-                stamps[t.id] = (key, False)
-                self.check_said(t, entry[2], frames)
+            code, writes, said, found, edit = self.execute(t, tree, env, mine, visible)
+            if edit and confined and not self.may_write(t, edit[0]):
+                found, edit, stray = True, None, True  # it may fail already for the command
             else:
-                ran.append(t.id)
-                visible = self.visible(t, tree, listed) if sandbox else None
-                if t.cached and not (nocache and not sandbox):
-                    self.clean(t, tree)
-                    exact.append(t)
-                code, writes, said, found = self.execute(t, tree, env, mine, visible)
-                found |= self.commit(t, tree, writes, sandbox)
-                ok = code == 0 and not found
-                if ok != (outcome == "success"):
-                    raise Wrong("%s: %s; expected exit %d%s" % (t.id, outcome, code, ", findings" if found else ""))
-                if not ok:
-                    want = "failed (exit %d" % code
-                    if code and not outcome.startswith(want):
-                        raise Wrong("%s: %s; expected %s)" % (t.id, outcome, want))
-                    bad[t.id] = True
-                    tainted.add(t.id)
+                stray = False
+            found |= self.commit(t, tree, writes, confined)
+            if edit:
+                path, node = edit
+                if lock and identity(node) != identity(tree.get(path)):
+                    broken = True
+                touched.append(path)
+                tree.pop(path, None)
+                if node:
+                    tree[path] = node
+                listed = self.listed(tree)
+            ok = code == 0 and not found
+            if ok != (outcome == "success"):
+                raise Wrong("%s: %s; expected exit %d%s" % (t.id, outcome, code, ", findings" if found else ""))
+            if not ok:
+                want = "failed (exit %d" % code
+                if code and not outcome.startswith(want):
+                    raise Wrong("%s: %s; expected %s)" % (t.id, outcome, want))
+                bad[t.id] = True
+                tainted.add(t.id)
+            if not stray:
                 self.check_said(t, said, frames)
-                if t.cached and not nocache:
-                    stamps[t.id] = None
-                    if ok and t.id not in tainted:
-                        old = self.entries.get(key)
-                        if not old or sandbox >= old[0]:
-                            self.entries[key] = (sandbox, self.selected(t, tree), said)
-                            stamps[t.id] = (key, False)
-                        else:
-                            stamps[t.id] = (key, True)
+            # What is saved.
+            inputs = set(self.inputs(t, key_tree, key_listed)) | set(self.inputs(t, tree, listed))
+            inputs.add(t.project.dir + "/package.json")
+            # Before it began, content is what counts; afterwards the same bytes do, too.
+            changed = {p for p in touched[since:] if identity(tree.get(p)) != identity(key_tree.get(p))}
+            changed = inputs & (changed | ({edit[0]} if edit else set()))
+            if not t.cached:
+                # Whether its key is still good for those that fold it, the pages do not say.
+                if changed:
+                    moved.setdefault(t.id, None)
+                continue
+            if not how.write:
+                if changed:
+                    moved.setdefault(t.id, None)
+                continue
+            stamps[t.id] = None
+            certain = moved.get(t.id, False)
+            note = re.search(r"^note: not saved: (.*)$", (frames or {}).get(t.id, ""), re.M)
+            if changed or (broken and editor == t.id):
+                moved[t.id] = certain = True
+                if frames is not None and ok and t.id not in tainted and not broken and not note:
+                    raise Wrong("%s: %s changed, and it is not said" % (t.id, ", ".join(sorted(changed))))
+            elif broken:
+                certain = True
+            elif apart and (lock or self.would_change(t, env, tree, listed)):
+                # It ended before the editor began, but perhaps its saving did not.
+                certain = None if frames is None else bool(note)
+                if certain is not False:
+                    moved.setdefault(t.id, certain)
+            elif note and certain is False:
+                raise Wrong("%s: %s" % (t.id, note.group(0)))
+            # A note that speaks of before names no file.
+            if note and changed and not broken and note.group(1) != "an input changed before it ran" and not any(repr(c)[1:-1] in note.group(1) for c in changed):
+                if not any(set(c) - set(map(chr, range(32, 127))) for c in changed):
+                    raise Wrong("%s: %s; but what changed is %s" % (t.id, note.group(0), sorted(changed)))
+            if ok and t.id not in tainted and certain is not True:
+                made = Entry(*self.level(t, confined), self.selected(t, tree), said)
+                kept = self.store(key, made, certain is False)
+                stamps[t.id] = Stamp(key, None, kept, certain is None or kept)
+            elif certain:
+                COUNT["not saved"] = COUNT.get("not saved", 0) + 1
         if observed:
             raise Wrong("vx mentions %s, which are not in the run" % ", ".join(sorted(observed)))
         return tree, int(any(bad.values())), ran, exact, stamps
 
+    def in_order(self, roots, log):
+        """Dependencies first, and what ran as it began."""
+        w = self.w
+        began = {i: n for n, i in enumerate(log)}
+        left = {t.id: t for t in w.order(roots)}
+        out = []
+        while left:
+            ready = [t for t in left.values() if not any(u.id in left for u in w.upstream(t))]
+            out.append(min(ready, key=lambda t: began.get(t.id, -1)))
+            del left[out[-1].id]
+        order = [t.id for t in out if t.id in began]
+        if order != log:
+            raise Wrong("began before what it depends on: %s, not %s" % (" ".join(log), " ".join(order)))
+        return out
+
+    def would_change(self, t, env, tree, listed):
+        """Whether what is to be edited in this run is among the inputs of a task."""
+        who, how, rel, text = env["PROP_EDIT"].split(" ")
+        path = os.path.normpath(next(u for u in self.w.tasks() if u.id == who).project.dir + "/" + unescape(rel))
+        then = {**tree, path: tree.get(path, ("f", 0o644, b""))}
+        return path in self.inputs(t, then, self.listed(then))
+
+    def level(self, t, confined):
+        """How it was made, at least and at most: 0 unconfined, 1 confined, 2 proven."""
+        return (1, 2) if confined else (0, 0)
+
+    def probe(self, t, tree, env, probed):
+        """What the probes of a task print, or None if one fails."""
+        out = []
+        for where, command, what, arg in t.probes:
+            if what == "file":
+                data = probed.get(arg)
+                if data is None:
+                    return None
+                value = (data.strip(), "warn" if ">&2" in command else "")
+            elif what == "env":
+                value = (env.get(arg, "unset").strip(), "")
+            else:
+                node = tree.get(arg)
+                value = (node[2].decode().strip() if node and node[0] == "f" else "", "")
+            out.append((where, command, value))
+        return sorted(out)
+
+    def may_write(self, t, path):
+        """Whether a sandboxed task may write that file, which is no output."""
+        if t.grants is not None:
+            return self.granted(t, path, ("write",))
+        return not t.cached and self.w.owner(path)[0] is t.project
+
+    def is_said(self, t, said, frames):
+        if frames is None or not said or t.id not in frames:
+            return True
+        got = [x for x in frames[t.id].split("\n") if x.startswith(("made ", "also "))]
+        return sorted(got) == sorted(said.split("\n")[:2])
+
     def check_said(self, t, said, frames):
-        if frames is not None and said and t.id in frames:
-            got = [x for x in frames[t.id].split("\n") if x.startswith(("made ", "also "))]
-            if sorted(got) != sorted(said.split("\n")[:2]):
-                raise Wrong("%s: printed %r; expected %r" % (t.id, got, said))
+        if not self.is_said(t, said, frames):
+            raise Wrong("%s: printed %r; expected %r" % (t.id, frames[t.id], said))
 
     def after(self, tree, stamps):
         for id_, stamp in stamps.items():
@@ -813,7 +1050,7 @@ class Model:
             if stamp is None:
                 self.stamps.pop(id_, None)
             else:
-                self.stamps[id_] = (stamp[0], *self.seen(t, tree), stamp[1])
+                self.stamps[id_] = stamp._replace(seen=self.seen(t, tree))
 
 
 def environment(top):
@@ -1116,27 +1353,35 @@ class Session:
 
     def run(self, rng):
         args, roots = self.select(rng)
-        mode = rng.choices([[], ["sandbox"], ["force"], ["no-cache"], ["sandbox", "force"], ["sandbox", "no-cache"]],
-                           [55, 22, 7, 7, 4, 3])[0]  # fmt: skip
-        flags = ["--" + m for m in mode]
+        how = types.SimpleNamespace(sandbox=rng.random() < 0.29, off=False, read=True, write=True, go_on="deps-ok")
+        flags = ["--sandbox"] * how.sandbox
+        kind = rng.choices(["", "force", "no-cache"], [81, 11, 8])[0]
+        if kind:
+            flags += ["--" + kind]
+            how.read, how.write = False, kind == "force"
         if rng.random() < 0.12:
+            how.go_on = "always"
             flags += ["--continue=always"]
-            mode = mode + ["always"]
         forwarded = []
         if rng.random() < 0.1 and any(t.ops for t in roots):
             forwarded = rng.sample(["--fast", "a b", "it's", "", "$HOME", "x\ny", "ü"], rng.randint(1, 2))
         full = rng.random() < 0.3
-        argv = [VX, "run", *args, *flags, "--concurrency", str(rng.randint(1, 4))]
+        before = snapshot(self.w.root)
+        env = dict(self.env)
+        edit = self.draw_edit(rng, roots, how, before) if rng.random() < 0.25 else None
+        if edit:
+            env["PROP_EDIT"] = edit
+            self.tell("env PROP_EDIT=%s" % edit)
+        # Who edits must be the only one at work.
+        argv = [VX, "run", *args, *flags, "--concurrency", str(1 if edit else rng.randint(1, 4))]
         argv += ["--output-logs", "full" if full else "hash-only"]
         if forwarded:
             argv += ["--", *forwarded]
         self.tell("vx " + " ".join(shlex.quote(a) for a in argv[1:]))
         self.commands = ["%s: %s" % (t.id, json.dumps(t.config())) for t in self.w.order(roots)]
-        before = snapshot(self.w.root)
         seen = {t.id: self.m.seen(t, before) for t in self.w.order(roots) if t.cached}
         self.past.append((self.sources(before), dict(self.env)))
-        env = {**environment(self.top), **self.env}
-        vx = subprocess.Popen(argv, cwd=self.w.root, env=env, stdin=subprocess.DEVNULL,
+        vx = subprocess.Popen(argv, cwd=self.w.root, env={**environment(self.top), **env}, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
         late = None
         try:
@@ -1161,12 +1406,14 @@ class Session:
             for t in self.w.order(roots):
                 if t.ops and t.id not in observed and re.search(r"skipped.*\b" + re.escape(t.id), out):
                     observed[t.id] = ("skipped", None)
-        want, code, ran, exact, stamps = self.m.run(roots, mode, self.env, forwarded, observed, before, seen, frames)
-        if sorted(log.decode().split()) != sorted(ran):
-            raise Wrong("commands that ran: %s; said to have run: %s" % (sorted(log.decode().split()), sorted(ran)))
+        log, after = log.decode().split(), snapshot(self.w.root)
+        want, code, ran, exact, stamps = self.m.run(
+            roots, how, forwarded, env, {}, log, observed, before, after, seen, frames
+        )
+        if sorted(log) != sorted(ran):
+            raise Wrong("commands that ran: %s; said to have run: %s" % (sorted(log), sorted(ran)))
         if vx.returncode != code:
             raise Wrong("exit code %d; expected %d" % (vx.returncode, code))
-        after = snapshot(self.w.root)
         places = [(t.project, Globs(t.outputs)) for t in exact]
 
         def strict(path):
@@ -1177,6 +1424,35 @@ class Session:
         if trees[0] != trees[1]:
             raise Wrong("the workspace differs:\n" + difference(*trees))
         self.m.after(after, stamps)
+
+    def draw_edit(self, rng, roots, how, tree):
+        """What a command of this run does to a file that is no output: as maker's `edit` has it."""
+        w = self.w
+        order = [t for t in w.order(roots) if t.ops]
+        up = {t.id: {u.id for u in w.order([t])} for t in order}
+        files = [p for p in self.sources(tree) if tree[p][0] == "f" and not p.startswith(".git")]
+        for _ in range(6 if order else 0):
+            t, u = rng.choice(order), rng.choice(order)
+            path = rng.choice([p for p in files if w.owner(p)[0] in (t.project, u.project)] + [
+                u.project.dir + "/" + rng.choice(SOURCES + UNDECLARED), rng.choice(SHARED), rng.choice(LOCKS)
+            ])  # fmt: skip
+            kind = rng.choice(["write"] * 5 + ["same", "touch", "move", "mode", "exec", "delete"])
+            confined = how.sandbox or (t.grants is not None and not how.off)
+            if path.endswith("package.json") and kind not in ("touch", "move"):
+                continue  # it is to remain one
+            if (confined or path in LOCKS) and kind not in ("write", "delete"):
+                continue
+            if tree.get(os.path.dirname(path), ("d",))[0] != "d" or tree.get(path, ("f",))[0] != "f" or len(raw(path)) > 200:
+                continue
+            if "/" in path and os.path.dirname(path) not in tree:
+                continue
+            then = {**tree, path: tree.get(path, ("f", 0o644, b""))}
+            listed = self.m.listed(then)
+            if any(t.id not in up[x.id] and x.id not in up[t.id] and w.late(x) and path in self.m.inputs(x, then, listed)
+                   for x in order):  # fmt: skip
+                continue  # when its key is made is not to be told
+            return "%s %s %s e%d" % (t.id, kind, escape(os.path.relpath(path, t.project.dir)), rng.randint(0, 999))
+        return None
 
     def parse(self, out, full):
         observed, frames = {}, None

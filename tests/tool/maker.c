@@ -16,8 +16,11 @@
 //	vary PREFIX		the same; the digest decides its name
 //	link PATH TARGET
 //	dir PATH MODE
+//	edit NAME		if $NAME is "ID HOW PATH TEXT": write TEXT to a file that is no output, write
+//				its `same` first byte again, `touch` it, `move` it away and back, set
+//				its `mode` to what it is, set it `exec` or not, or `delete` it
 //
-// In a path of the last four %XX is a byte.
+// In a path of the last five %XX is a byte.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -196,6 +199,41 @@ write_file(const char *arg, mode_t mode, int lines)
 		die(path);
 }
 
+// Where there is no such file, there is nothing to do but for `write`.
+static void
+edit(const char *how, const char *path, const char *text)
+{
+	struct stat st;
+	char byte;
+	int is = lstat(path, &st) == 0;
+	if (strcmp(how, "write") == 0) {
+		if (is && unlink(path) < 0)
+			die(path);
+		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+			die(path);
+		close(fd);
+	} else if (!is) {
+		return;
+	} else if (strcmp(how, "same") == 0) {
+		int fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0 || pread(fd, &byte, 1, 0) != 1 || pwrite(fd, &byte, 1, 0) != 1)
+			die(path);
+		close(fd);
+	} else if (strcmp(how, "move") == 0) {
+		char away[8192];
+		snprintf(away, sizeof(away), "%s.away", path);
+		if (rename(path, away) < 0 || rename(away, path) < 0)
+			die(path);
+	} else if ((strcmp(how, "touch") == 0 &&
+			   utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) < 0) ||
+		   (strcmp(how, "mode") == 0 && chmod(path, st.st_mode & 07777) < 0) ||
+		   (strcmp(how, "exec") == 0 && chmod(path, st.st_mode & 0111 ? 0644 : 0755) < 0) ||
+		   (strcmp(how, "delete") == 0 && unlink(path) < 0)) {
+		die(path);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -253,6 +291,14 @@ main(int argc, char **argv)
 				chmod(path, (mode_t)strtoul(op[2], NULL, 8)) < 0)
 				die(path);
 			op += 2;
+		} else if (strcmp(*op, "edit") == 0) {
+			char who[256], how[16], path[4096], text[64];
+			const char *what = getenv(op[1]);
+			if (what &&
+				sscanf(what, "%255s %15s %4095s %63s", who, how, path, text) == 4 &&
+				strcmp(who, argv[2]) == 0)
+				edit(how, place(path), text);
+			op += 1;
 		} else {
 			die(*op);
 		}
