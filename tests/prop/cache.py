@@ -324,6 +324,9 @@ class World:
         for p in self.projects.values():
             for t in p.tasks.values():
                 self.draw(t)
+        self.maxsize = "64K" if rng.random() < 0.08 else None
+        for t in self.tasks():
+            self.draw_key(t)
         for p in self.projects.values():  # commands name the outputs of others
             for t in p.tasks.values():
                 if t.ops is None:
@@ -380,6 +383,33 @@ class World:
             t.peek = rng.choice(["secret.txt", "../a/top.txt", "../b/secret.txt", "src/x.ign"])
         t.stray = self.ignored and rng.random() < 0.06
 
+    def draw_key(self, t):
+        """Which keys are folded into its own, and its probes."""
+        rng, up = self.rng, self.upstream(t)
+        if not t.cached:
+            return
+        if up and rng.random() < 0.35:
+            u = rng.choice(up)
+            t.select = rng.choice([[], ["*"], ["^*"], ["*", "^*", "!" + u.id], ["!" + u.id, "*", "^*"], [u.id],
+                                   ["*#build", "^g*"], ["^*", "!*#gen.*", u.id], ["!*", "a#*"]])  # fmt: skip
+        if rng.random() < 0.25:
+            quoted = shlex.quote(self.top + "/probe.")
+            t.probes = rng.sample([
+                ("runtime", "cat %sa" % quoted, "file", "a"),
+                ("runtime", "cat %sb && echo ' warn' >&2" % quoted, "file", "b"),
+                ("workspaceRuntime", "cat %sa" % quoted, "file", "a"),
+                ("workspaceRuntime", "echo ${PROP_A-unset}", "env", "PROP_A"),
+            ], rng.randint(1, 2))  # fmt: skip
+        loose = [u for u in up if u not in self.folded(t) and u.cached]
+        for u in loose:
+            plain = [o[1] for o in u.made if o[0] == "file" and o[1].endswith(("/o", ".bin", ".js"))]
+            if plain and rng.random() < 0.6:
+                path = os.path.relpath(u.project.dir + "/" + plain[0], t.project.dir)
+                if rng.random() < 0.5:
+                    t.probes.append(("runtime", "cat %s 2>/dev/null || :" % path, "out", u.project.dir + "/" + plain[0]))
+                else:
+                    t.peek = path
+
     def write_command(self, t):
         ops = []
         if not t.cached:
@@ -402,7 +432,7 @@ class World:
                 pos = pos.replace("shared(/.*)?", ".*").replace("shared/", "")
                 ops += [("read", up + "/shared", pos, r"\.md$" if g.neg else "^$", "")]
             ops += [("env", e) for e in t.env]
-            for u in self.upstream(t):
+            for u in self.folded(t):
                 for head in sorted(set(self.heads(u))):
                     base = os.path.relpath(u.project.dir + "/" + os.path.dirname(head), t.project.dir)
                     pos = whole([x[len(os.path.dirname(head)) + 1 :] for x in self.flat(u) if x.startswith(head)])
@@ -523,7 +553,10 @@ class World:
     def write(self):
         rng = self.rng
         put = lambda path, data, mode=0o644: put_node(self.root + "/" + path, ("f", mode, data))
-        put("vx.workspace.json", b'{ "projects": ["p/*", "p/a/n"] }' if "n" in self.projects else b'{ "projects": ["p/*"] }')
+        settings = {"projects": ["p/*"] + ["p/a/n"] * ("n" in self.projects)}
+        if self.maxsize:
+            settings["cacheRetention"] = {"maxSize": self.maxsize}
+        put("vx.workspace.json", json.dumps(settings).encode())
         put(".gitignore", b"*.ign\n" + (b"/p/**/dist\n/p/**/out\n/p/**/work\n" if self.ignored else b""))
         for path in SHARED:
             put(path, b"shared " + raw(path))
@@ -700,10 +733,13 @@ class Model:
         """Whether a look-up of a path that is not shown is a finding: the first name on the way that is not
         shown either is there, and in the project."""
         parts = path.split("/")
+        heads = [t.project.dir + "/" + h for h in Globs(t.outputs or []).heads()] + [t.project.dir]
         for n in range(1, len(parts) + 1):
             above = "/".join(parts[:n])
-            shown = any(v == above or v.startswith(above + "/") for v in visible) or t.project.dir.startswith(above)
-            if not shown and not Globs(t.outputs or []).covers(above):
+            shown = any(v == above or v.startswith(above + "/") for v in [*visible, *heads])
+            if above.startswith(t.project.dir + "/") and Globs(t.outputs or []).covers(above[len(t.project.dir) + 1 :]):
+                return False
+            if not shown:
                 return above in tree and (above + "/").startswith(t.project.dir + "/") and self.w.owner(above + "/x")[0] is t.project
         return False
 
@@ -783,7 +819,7 @@ class Model:
                 now.append(made._replace(low=max(made.low, old.low), high=max(made.high, old.high)))
                 kept |= made.low < old.high
                 continue
-            if not old or made.high >= old.low:
+            if not old or made.high >= old.low or self.shaky:
                 now.append(made)
             if old and made.low < old.high:
                 now.append(old)
@@ -804,7 +840,7 @@ class Model:
         lock = editor and unescape(env["PROP_EDIT"].split(" ")[2]).split("/")[-1] in LOCKS
         broken = False  # the fingerprint has changed
         stopped = how.go_on == "never" and any(o[0].startswith("failed") for o in observed.values())
-        order = self.in_order(roots, log)
+        order = self.in_order(roots, log, {i for i, o in observed.items() if o[0].startswith("failed")} - set(log))
         up = {t.id: {u.id for u in w.order([t])} for t in order}
         for t in order:
             mine = tuple(args) if t in roots and t.ops else ()
@@ -813,7 +849,7 @@ class Model:
             key_tree, key_listed = (tree, listed) if late else (before, start)
             probes = self.probe(t, tree if w.private(t) else before, env, probed)
             folds = w.folded(t)
-            if probes is None or any(keys[u.id] is None for u in folds):
+            if probes is None or any(keys.get(u.id) is None for u in folds):
                 keys[t.id] = key = None
             else:
                 keys[t.id] = key = self.key(t, key_tree, key_listed, env, mine, keys, probes)
@@ -832,11 +868,11 @@ class Model:
             apart = editor in up and t.id not in up[editor] and editor not in up[t.id]
             # Keys. That of a task whose turn comes after the fingerprint has moved may be either.
             if printed and printed != "-" and not (lock and t.id not in up.get(editor, ())):
-                if key is None:
-                    raise Wrong("%s: a key, though a probe failed" % t.id)
-                if self.keys.setdefault(key, printed) != printed:
+                if key is None and (probes is None or printed in self.printed):
+                    raise Wrong("%s: key %s, though a probe failed" % (t.id, printed))
+                if key and self.keys.setdefault(key, printed) != printed:
                     raise Wrong("%s: another key for the same state: %s, was %s" % (t.id, printed, self.keys[key]))
-                if self.printed.setdefault(printed, key) != key:
+                if key and self.printed.setdefault(printed, key) != key:
                     raise Wrong("%s: the same key %s for another state" % (t.id, printed))
             # What may happen.
             confined = how.sandbox or (t.grants is not None and not how.off)
@@ -959,8 +995,9 @@ class Model:
             certain = moved.get(t.id, False)
             note = re.search(r"^note: not saved: (.*)$", (frames or {}).get(t.id, ""), re.M)
             if changed or (broken and editor == t.id):
+                said_above = certain is True  # of a task whose key is in its own
                 moved[t.id] = certain = True
-                if frames is not None and ok and t.id not in tainted and not broken and not note:
+                if not said_above and frames is not None and ok and t.id not in tainted and not broken and not note:
                     raise Wrong("%s: %s changed, and it is not said" % (t.id, ", ".join(sorted(changed))))
             elif broken:
                 certain = True
@@ -975,24 +1012,34 @@ class Model:
             if note and changed and not broken and note.group(1) != "an input changed before it ran" and not any(repr(c)[1:-1] in note.group(1) for c in changed):
                 if not any(set(c) - set(map(chr, range(32, 127))) for c in changed):
                     raise Wrong("%s: %s; but what changed is %s" % (t.id, note.group(0), sorted(changed)))
-            if ok and t.id not in tainted and certain is not True:
+            if key and ok and t.id not in tainted and certain is not True:
                 made = Entry(*self.level(t, confined), self.selected(t, tree), said)
                 kept = self.store(key, made, certain is False)
                 stamps[t.id] = Stamp(key, None, kept, certain is None or kept)
             elif certain:
                 COUNT["not saved"] = COUNT.get("not saved", 0) + 1
+        failures = [n for n, i in enumerate(log) if bad.get(i)]
+        if how.alone and how.go_on == "never" and failures and failures[0] != len(log) - 1:
+            raise Wrong("%s began after %s had failed" % (log[failures[0] + 1], log[failures[0]]))
+        if self.w.maxsize:
+            self.doubt()
         if observed:
             raise Wrong("vx mentions %s, which are not in the run" % ", ".join(sorted(observed)))
         return tree, int(any(bad.values())), ran, exact, stamps
 
-    def in_order(self, roots, log):
-        """Dependencies first, and what ran as it began."""
+    def doubt(self):
+        """Any entry may be gone."""
+        self.entries = {k: e + [None] * (None not in e) for k, e in self.entries.items()}
+
+    def in_order(self, roots, log, refused):
+        """Dependencies first, and what ran as it began. What failed by its probe has failed at the start: with
+        --continue=always those that need it wait for nothing more."""
         w = self.w
         began = {i: n for n, i in enumerate(log)}
         left = {t.id: t for t in w.order(roots)}
         out = []
         while left:
-            ready = [t for t in left.values() if not any(u.id in left for u in w.upstream(t))]
+            ready = [t for t in left.values() if t.id in refused or not any(u.id in left for u in w.upstream(t))]
             out.append(min(ready, key=lambda t: began.get(t.id, -1)))
             del left[out[-1].id]
         order = [t.id for t in out if t.id in began]
@@ -1101,8 +1148,10 @@ class Session:
         self.top = top
         self.w = World(seed, top)
         self.m = Model(self.w)
-        self.env, self.past = {}, []
+        self.env, self.past, self.probed = {}, [], {"a": "1\n", "b": "1\n"}
         self.w.write()
+        for name in self.probed:
+            self.write_probe(name)
         self.told = []
         self.log = os.open(top + "/log", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         if self.w.git:
@@ -1146,8 +1195,8 @@ class Session:
         files = sorted(f for f in self.sources() if w.owner(f)[0] is p and os.path.basename(f) != "package.json")
         kind = rng.choices(
             ["edit", "delete", "rename", "chmod", "link", "touch", "undeclared", "fail", "env", "failenv", "manifest",
-             "lock", "config", "outputs", "revert", "commit", "lose", "shared"],
-            [14, 5, 4, 5, 3, 3, 8, 2, 8, 3, 3, 2, 4, 22, 12, 3, 4, 5],
+             "lock", "config", "outputs", "revert", "commit", "lose", "shared", "probe", "prune"],
+            [14, 5, 4, 5, 3, 3, 8, 2, 8, 3, 3, 2, 4, 22, 12, 3, 4, 5, 5, 3],
         )[0]  # fmt: skip
         if kind == "edit":
             path = p.dir + "/" + rng.choice(SOURCES * 2 + ODD)
@@ -1232,6 +1281,13 @@ class Session:
             self.git("commit", "-q", "--allow-empty", "-m", "x")
         elif kind == "lose":
             self.lose(rng)
+        elif kind == "probe":
+            name, value = rng.choice("ab"), rng.choice(["1\n", "1", " 1 \n\n", "2\n", "x\\y\nz\n", "", None])
+            self.tell("probe %s prints %r" % (name, value))
+            self.probed[name] = value
+            self.write_probe(name)
+        elif kind == "prune":
+            self.prune(rng)
 
     def change_outputs(self, rng):
         w = self.w
@@ -1265,6 +1321,44 @@ class Session:
         elif kind in ("add", "beside"):
             dir_ = full if node[0] == "d" else os.path.dirname(full)
             put_node(dir_ + ("/extra.o" if kind == "add" else "/extra.txt"), ("f", 0o644, b"extra"))
+
+    def write_probe(self, name):
+        path, value = self.top + "/probe." + name, self.probed[name]
+        remove(path)
+        if value is not None:
+            put_node(path, ("f", 0o644, value.encode()))
+
+    def prune(self, rng):
+        blobs = self.w.root + "/.vx/cache/blobs"
+        limit = rng.choice(["--max-size=1K", "--max-size=60K", "--max-size=100T", "--older-than=1d"])
+        argv = [VX, "cache", "prune", *limit.split("="), "--format", "json"] + ["--dry-run"] * (rng.random() < 0.2)
+        self.tell(" ".join(argv))
+        if not os.path.isdir(blobs):
+            return
+        vx = subprocess.run(argv, cwd=self.w.root, env=environment(self.top), stdin=subprocess.DEVNULL,
+                            capture_output=True, timeout=LIMIT)  # fmt: skip
+        self.out = (vx.stdout + vx.stderr).decode("utf-8", "replace")
+        if vx.returncode:
+            raise Wrong("vx cache prune: exit %d" % vx.returncode)
+        gone = json.loads(vx.stdout)["evicted"]
+        least = sum(None not in e for e in self.m.entries.values())
+        most = len([e for e in self.m.entries.values() if e != [None]])
+        if self.m.shaky:
+            least = 0  # rows whose blobs are gone are none
+        elif gone > (most if limit.startswith("--max") and "T" not in limit else 0):
+            raise Wrong("%d entries pruned; expected %d to %d" % (gone, least, most))
+        if "--dry-run" in argv:
+            return
+        if limit == "--max-size=1K" and gone < least:
+            raise Wrong("%d entries pruned; expected %d to %d" % (gone, least, most))
+        if limit.endswith("K"):
+            size = sum(os.lstat(os.path.join(d, f)).st_blocks * 512 for d, _, fs in os.walk(blobs) for f in fs)
+            if size > int(limit[11:-1]) << 10:
+                raise Wrong("%d bytes of blobs are left" % size)
+            if limit == "--max-size=1K":
+                self.m.entries = {}
+            elif gone or self.m.shaky:
+                self.m.doubt()
 
     def lose(self, rng):
         vx = self.w.root + "/.vx/"
@@ -1359,9 +1453,15 @@ class Session:
         if kind:
             flags += ["--" + kind]
             how.read, how.write = False, kind == "force"
-        if rng.random() < 0.12:
-            how.go_on = "always"
-            flags += ["--continue=always"]
+            if rng.random() < 0.2:
+                flags += ["--cache", "local:" + rng.choice(["r", "w", ""])]  # outranked
+        elif rng.random() < 0.15:
+            access = rng.choice(["r", "w", "rw", ""])
+            flags += ["--cache", "local:" + access]
+            how.read, how.write = "r" in access, "w" in access
+        if rng.random() < 0.3:
+            how.go_on = rng.choice(["always", "never", "deps-ok"])
+            flags += ["--continue=" + how.go_on]
         forwarded = []
         if rng.random() < 0.1 and any(t.ops for t in roots):
             forwarded = rng.sample(["--fast", "a b", "it's", "", "$HOME", "x\ny", "ü"], rng.randint(1, 2))
@@ -1373,7 +1473,9 @@ class Session:
             env["PROP_EDIT"] = edit
             self.tell("env PROP_EDIT=%s" % edit)
         # Who edits must be the only one at work.
-        argv = [VX, "run", *args, *flags, "--concurrency", str(1 if edit else rng.randint(1, 4))]
+        width = 1 if edit else rng.randint(1, 4)
+        how.alone = width == 1
+        argv = [VX, "run", *args, *flags, "--concurrency", str(width)]
         argv += ["--output-logs", "full" if full else "hash-only"]
         if forwarded:
             argv += ["--", *forwarded]
@@ -1408,7 +1510,7 @@ class Session:
                     observed[t.id] = ("skipped", None)
         log, after = log.decode().split(), snapshot(self.w.root)
         want, code, ran, exact, stamps = self.m.run(
-            roots, how, forwarded, env, {}, log, observed, before, after, seen, frames
+            roots, how, forwarded, env, self.probed, log, observed, before, after, seen, frames
         )
         if sorted(log) != sorted(ran):
             raise Wrong("commands that ran: %s; said to have run: %s" % (sorted(log), sorted(ran)))
