@@ -1578,98 +1578,6 @@ class Session:
         return observed, frames
 
 
-# --- trees -------------------------------------------------------------------------------------
-
-
-def random_tree(rng, top, depth=0):
-    """Files, links and directories with any name, mode and content below `top`."""
-    for n in range(rng.randint(0 if depth else 2, 6)):
-        name = rng.choice(
-            [b"a", b".h", b"with space", b"new\nline", b"\xff\xfe", b"[x]{y}*?", b"-rf", b"\\b", b"%41", b"\xc3\xa9",
-             b"n" * 255, b"\x01\x7f", b"'\"$`"]
-        ) + (b"" if rng.random() < 0.5 else b"%d" % n)  # fmt: skip
-        path = os.path.join(top, name[:255])
-        if os.path.lexists(path):
-            continue
-        kind = rng.random()
-        if kind < 0.25 and depth < 4:
-            os.mkdir(path)
-            random_tree(rng, path, depth + 1)
-            os.chmod(path, rng.choice([0o755, 0o700, 0o711, 0o777, 0o750]))
-        elif kind < 0.4:
-            os.symlink(rng.choice([b"a", b"/nowhere/at/all", b"../..", b".", b"new\nline\xff", b"x" * 300]), path)
-        else:
-            size = rng.choice([0, 1, 100, 4096, 65536, 65537, 200000])
-            with open(path, "wb") as f:
-                if size > 4096 and rng.random() < 0.5:
-                    f.write(bytes(rng.randrange(256) for _ in range(64)) * (size // 64))
-                else:
-                    f.write(os.urandom(1) * size)
-                if rng.random() < 0.1:
-                    f.truncate(size + 400000)  # ends in a hole
-            os.chmod(path, rng.choice([0o644, 0o755, 0o600, 0o444, 0o400, 0o777, 0o640, 0o551]))
-
-
-def trees(arena, seed):
-    """A task that copies a random tree: what is restored is what it made, whatever was there instead."""
-    rng = random.Random(seed)
-    top = arena.fresh()
-    os.makedirs(top + "/ws/p")
-    os.mkdir(top + "/store")
-    config = {"tasks": {"copy": {"exec": {"command": "echo copy >%s/log; mkdir -p out; cp -a %s/store/now/. out/" % (top, top)},
-              "cache": {"inputs": {"files": ["which"]}, "outputs": {"files": [rng.choice(["out", "out/**"])]}}}}}  # fmt: skip
-    put_node(top + "/ws/p/vx.config.json", ("f", 0o644, json.dumps(config).encode()))
-    put_node(top + "/ws/vx.workspace.json", ("f", 0o644, b'{"projects": ["p"]}'))
-    log = os.open(top + "/log", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    made, known, done = {}, set(), 0
-    try:
-        for step in range(8):
-            which = rng.choice("123")
-            now = top + "/store/now"
-            if os.path.lexists(now):
-                os.unlink(now)
-            if not os.path.isdir(top + "/store/" + which):
-                os.mkdir(top + "/store/" + which)
-                random_tree(rng, raw(top + "/store/" + which))
-                made[which] = snapshot(top + "/store/" + which)
-            os.symlink(which, now)
-            put_node(top + "/ws/p/which", ("f", 0o644, which.encode()))
-            out = top + "/ws/p/out"
-            spoil = rng.choice(["none", "none", "gone", "other", "part"])
-            if spoil in ("gone", "other"):
-                remove(out)
-            if spoil == "other":
-                os.mkdir(out)
-                random_tree(rng, raw(out))
-            if spoil == "part" and os.path.isdir(out):
-                for name in os.listdir(out):
-                    if rng.random() < 0.5:
-                        remove(out + "/" + name)
-            sandbox = rng.random() < 0.4
-            vx = subprocess.run(
-                [VX, "run", "copy", "--all", "--output-logs", "hash-only"] + ["--sandbox"] * sandbox,
-                cwd=top + "/ws", env=environment(top), stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT,
-            )  # fmt: skip
-            done += 1
-            try:
-                ran = bool(os.read(log, 4096))
-            except BlockingIOError:
-                ran = False
-            # --sandbox takes what was made in one only.
-            want = (which, True) not in known and (sandbox or (which, False) not in known)
-            known.add((which, sandbox))
-            there = snapshot(out)
-            what = "tree %s, outputs before: %s%s: " % (which, spoil, ", --sandbox" if sandbox else "")
-            if vx.returncode or ran != want or there != made[which]:
-                raise Wrong(
-                    what + "exit %d, %s\n%s\n%s" % (vx.returncode, "ran" if ran else "did not run", difference(made[which], there),
-                    (vx.stdout + vx.stderr).decode("utf-8", "replace"))
-                )  # fmt: skip
-    finally:
-        os.close(log)
-    return done
-
-
 # --- the harness -------------------------------------------------------------------------------
 
 
@@ -1753,13 +1661,6 @@ def main():
     keep = False
     try:
         done = workspaces = 0
-        for n in range(0 if only else max(4, rounds // 60)):
-            try:
-                done += trees(arena, n)
-            except Wrong as e:
-                failed += 1
-                print("not ok %d - tree of seed %d\n# %s" % (failed, n, str(e).replace("\n", "\n# ")))
-                break
         while done < rounds and failed < int(os.environ.get("VX_PROP_FAILURES", 1)):
             steps = [seed * 1000 + n for n in range(STEPS)]
             wrong, s, n = replay(arena, seed, steps)
@@ -1792,4 +1693,5 @@ def main():
     sys.exit(bool(failed))
 
 
-main()
+if __name__ == "__main__":
+    main()
