@@ -112,6 +112,15 @@ class Globs:
         """As selects, what `!` takes back included."""
         return bool(self.re[False][0].search(path))
 
+    def leads_through(self, path):
+        """Whether a directory may hold, at any depth, what a pattern with wildcards selects."""
+        for p in (e for p in self.pos for e in expand_braces(p)):
+            parts = p.split("/")
+            for n in range(1, len(parts)):
+                if not is_literal("/".join(parts[:n])) and Globs(["/".join(parts[:n])]).selects(path, True):
+                    return True
+        return False
+
     def heads(self):
         """The literal beginning of each pattern."""
         for p in (e for p in self.pos for e in expand_braces(p)):
@@ -327,6 +336,7 @@ class World:
         self.maxsize = "64K" if rng.random() < 0.08 else None
         for t in self.tasks():
             self.draw_key(t)
+            self.draw_grants(t)
         for p in self.projects.values():  # commands name the outputs of others
             for t in p.tasks.values():
                 if t.ops is None:
@@ -409,6 +419,37 @@ class World:
                     t.probes.append(("runtime", "cat %s 2>/dev/null || :" % path, "out", u.project.dir + "/" + plain[0]))
                 else:
                     t.peek = path
+
+    def draw_grants(self, t):
+        """An exec.sandbox: what the task needs, or not quite."""
+        rng = self.rng
+        if t.ops is not None or rng.random() > 0.22:
+            return
+        allow, deny = {}, {}
+        if t.cached:
+            read = rng.choice([["src", "conf", "top.txt"], ["src/**", "conf/*", "top.txt"], ["src/*.c"], ["."], ["**/*.c"], []])
+            read = read + ["secret.txt"] * (rng.random() < 0.3)
+            if t.workspace and rng.random() < 0.7:
+                read += ["../" * (t.project.dir.count("/") + 1) + rng.choice(["shared", "shared/**", "shared/*.txt"])]
+            for u in self.folded(t):
+                if u.cached and rng.random() < 0.8:
+                    read += [os.path.relpath(u.project.dir + "/" + h, t.project.dir) for h in self.heads(u)]
+            if t.peek and rng.random() < 0.5:
+                read += [t.peek]
+            # All or nothing: what is not granted may fail for the command already, and how far it came is not to be told.
+            write = rng.choice([self.flat(t), self.heads(t)]) if rng.random() < 0.85 else []
+        else:
+            read = rng.choice([["src"], ["."], ["src/*.c"], []])
+            write = rng.choice([["work"], ["work"], ["work/**"], ["."], []])
+        if rng.random() < 0.3:
+            deny["read"] = rng.sample(["src/sub", "src/*.c", "src/.hid.c", "secret.txt", "conf/x"], rng.randint(1, 2))
+        if "." in write and rng.random() < 0.4:
+            deny["write"] = ["work"]
+        if read:
+            allow["read"] = sorted(set(read))
+        if write:
+            allow["write"] = write
+        t.grants = {**({"allow": allow} if allow else {}), **({"deny": deny} if deny else {})}
 
     def write_command(self, t):
         ops = []
@@ -648,6 +689,8 @@ class Model:
     # What a sandbox shows to a task.
     def visible(self, t, tree, listed):
         out = set()
+        if t.grants is not None:
+            return {p for p in tree if self.granted(t, p, "read", tree[p][0] == "d")} - set(self.selected(t, tree))
         for path in tree:
             project, rel = self.w.owner(path)
             if not t.cached and project is t.project:
@@ -658,6 +701,38 @@ class Model:
         for u in self.w.closure(t):
             out |= set(self.selected(u, tree))
         return out & set(tree)
+
+    def rules(self, t):
+        """The entries of exec.sandbox: where, allowed or denied, the pattern, and where its literal part ends."""
+        for how in ("allow", "deny"):
+            for kind, entries in t.grants.get(how, {}).items():
+                for entry in entries:
+                    for pattern in expand_braces(os.path.normpath(t.project.dir + "/" + entry)):
+                        globs = Globs([pattern])
+                        yield kind, how == "deny", globs, next(globs.heads())
+
+    def granted(self, t, path, kind, directory=False):
+        """Whether exec.sandbox lets the task read or write that."""
+        project = self.w.owner(path)[0]
+        best = (-1, True)
+        for of, deny, globs, head in self.rules(t):
+            if of != kind and (deny or of != "write"):
+                continue
+            if project and project is not t.project and project.dir.startswith(t.project.dir + "/"):
+                if not (head + "/").startswith(project.dir + "/"):
+                    continue  # a project inside this one
+            if globs.selects(path, directory):
+                best = max(best, (len(head.split("/")), deny))
+        return not best[1]
+
+    def open_heads(self, t):
+        """Where what it may see begins: the directories above can be passed."""
+        out = [t.project.dir]
+        if t.grants is not None:
+            return out + [head for kind, deny, globs, head in self.rules(t) if not deny]
+        for u in [*self.w.closure(t), t]:
+            out += [u.project.dir + "/" + h for h in Globs(u.outputs or []).heads()]
+        return out
 
     def execute(self, t, tree, env, args, visible):
         """What the command does: its exit code, what it writes, what it prints, and findings."""
@@ -685,6 +760,8 @@ class Model:
                 base = at(op[1]) + "/"
                 pos, neg = (re.compile(py(x), re.S) for x in op[2:4])
                 d.fold(b"read")
+                if visible is not None:
+                    found |= self.denied(t, base[:-1], tree, visible)
                 hits = []
                 for path, node in tree.items():
                     if node[0] == "d" or not path.startswith(base) or (visible is not None and path not in visible):
@@ -733,10 +810,14 @@ class Model:
         """Whether a look-up of a path that is not shown is a finding: the first name on the way that is not
         shown either is there, and in the project."""
         parts = path.split("/")
-        heads = [t.project.dir + "/" + h for h in Globs(t.outputs or []).heads()] + [t.project.dir]
+        heads = self.open_heads(t)
         for n in range(1, len(parts) + 1):
             above = "/".join(parts[:n])
             shown = any(v == above or v.startswith(above + "/") for v in [*visible, *heads])
+            if t.grants is not None:
+                shown |= tree.get(above, ("",))[0] == "d" and any(not deny and globs.leads_through(above) for _, deny, globs, _ in self.rules(t))
+            elif not t.cached:
+                shown |= self.w.owner(above + "/x")[0] is t.project
             if above.startswith(t.project.dir + "/") and Globs(t.outputs or []).covers(above[len(t.project.dir) + 1 :]):
                 return False
             if not shown:
@@ -757,10 +838,19 @@ class Model:
         g = Globs(t.outputs) if t.cached else None
         for path, node in writes.items():
             rel = path[len(t.project.dir) + 1 :]
-            if sandbox and g and node[0] != "d" and not g.covers(rel):
+            is_dir = node[0] == "d"
+            if sandbox and t.grants is not None:
+                # The directories above what is granted are part of the grant.
+                above = any(q.startswith(path + "/") and self.granted(t, q, "write", n[0] == "d") for q, n in writes.items())
+                ours = self.granted(t, path, "write", is_dir)
+                if not ours and not (is_dir and (above or path in tree)):
+                    found = True
+                if not ours and not (is_dir and above):
+                    continue
+            elif sandbox and g and not is_dir and not g.covers(rel):
                 found = True
                 continue
-            if node[0] == "d" and path in tree and tree[path][0] == "d" and not (g and g.selects(rel, True) and sandbox):
+            if is_dir and path in tree and tree[path][0] == "d" and not (g and g.selects(rel, True) and sandbox):
                 # mkdir of what is there changes nothing, but maker's `dir` sets a mode.
                 if not any(op[0] == "dir" and unescape(op[1]) == rel for op in t.ops):
                     continue
@@ -840,7 +930,7 @@ class Model:
         lock = editor and unescape(env["PROP_EDIT"].split(" ")[2]).split("/")[-1] in LOCKS
         broken = False  # the fingerprint has changed
         stopped = how.go_on == "never" and any(o[0].startswith("failed") for o in observed.values())
-        order = self.in_order(roots, log, {i for i, o in observed.items() if o[0].startswith("failed")} - set(log))
+        order = self.in_order(roots, log, {i for i, o in observed.items() if o[0] != "success"} - set(log))
         up = {t.id: {u.id for u in w.order([t])} for t in order}
         for t in order:
             mine = tuple(args) if t in roots and t.ops else ()
@@ -895,7 +985,7 @@ class Model:
                         may |= {"up-to-date"}
                 if weak:
                     may |= {"restored-local"}
-                    if confined and here not in [e.tree for e in good]:
+                    if how.sandbox and here not in [e.tree for e in good]:
                         may -= {"up-to-date"}
                 if stamp and stamp.unsure:
                     may |= {"restored-local"}
@@ -941,15 +1031,21 @@ class Model:
                         del tree[path]
                     tree.update(entry.tree)
                     stamps[t.id] = Stamp(key, None, False, False)
-                elif not (weak and not confined) and self.selected(t, tree) != entry.tree:
+                elif not (weak and not how.sandbox) and self.selected(t, tree) != entry.tree:
                     raise Wrong("%s: up to date, but the outputs are not those of the entry:\n%s"
                                 % (t.id, difference(entry.tree, self.selected(t, tree))))  # fmt: skip
                 continue
             ran.append(t.id)
             visible = self.visible(t, tree, listed) if confined else None
             if t.cached and (how.write or confined):
-                self.clean(t, tree)
-                exact.append(t)
+                if confined and t.grants is not None and not t.grants.get("allow", {}).get("write"):
+                    # Outputs that it may not write: whether those of before go, the pages do not say.
+                    for path in self.selected(t, tree):
+                        if path not in after:
+                            del tree[path]
+                else:
+                    self.clean(t, tree)
+                    exact.append(t)
             code, writes, said, found, edit = self.execute(t, tree, env, mine, visible)
             if edit and confined and not self.may_write(t, edit[0]):
                 found, edit, stray = True, None, True  # it may fail already for the command
@@ -968,10 +1064,13 @@ class Model:
             ok = code == 0 and not found
             if ok != (outcome == "success"):
                 raise Wrong("%s: %s; expected exit %d%s" % (t.id, outcome, code, ", findings" if found else ""))
-            if not ok:
+            if found and t.grants is not None:
+                stray = True
+            elif not ok:
                 want = "failed (exit %d" % code
                 if code and not outcome.startswith(want):
                     raise Wrong("%s: %s; expected %s)" % (t.id, outcome, want))
+            if not ok:
                 bad[t.id] = True
                 tainted.add(t.id)
             if not stray:
@@ -1031,21 +1130,22 @@ class Model:
         """Any entry may be gone."""
         self.entries = {k: e + [None] * (None not in e) for k, e in self.entries.items()}
 
-    def in_order(self, roots, log, refused):
-        """Dependencies first, and what ran as it began. What failed by its probe has failed at the start: with
-        --continue=always those that need it wait for nothing more."""
-        w = self.w
-        began = {i: n for n, i in enumerate(log)}
-        left = {t.id: t for t in w.order(roots)}
-        out = []
-        while left:
-            ready = [t for t in left.values() if t.id in refused or not any(u.id in left for u in w.upstream(t))]
-            out.append(min(ready, key=lambda t: began.get(t.id, -1)))
-            del left[out[-1].id]
-        order = [t.id for t in out if t.id in began]
+    def in_order(self, roots, log, free):
+        """Dependencies first, and what ran as it began. Those that need a hit, or what a probe failed at the start,
+        wait for nothing above it."""
+
+        def merged(free):
+            began = {i: n for n, i in enumerate(log)}
+            left = {t.id: t for t in self.w.order(roots)}
+            while left:
+                ready = [t for t in left.values() if t.id in free or not any(u.id in left for u in self.w.upstream(t))]
+                t = min(ready, key=lambda t: began.get(t.id, -1))
+                yield left.pop(t.id)
+
+        order = [t.id for t in merged(free) if t.id in log]
         if order != log:
             raise Wrong("began before what it depends on: %s, not %s" % (" ".join(log), " ".join(order)))
-        return out
+        return list(merged(()))
 
     def would_change(self, t, env, tree, listed):
         """Whether what is to be edited in this run is among the inputs of a task."""
@@ -1078,7 +1178,7 @@ class Model:
     def may_write(self, t, path):
         """Whether a sandboxed task may write that file, which is no output."""
         if t.grants is not None:
-            return self.granted(t, path, ("write",))
+            return self.granted(t, path, "write")
         return not t.cached and self.w.owner(path)[0] is t.project
 
     def is_said(self, t, said, frames):
@@ -1459,6 +1559,9 @@ class Session:
             access = rng.choice(["r", "w", "rw", ""])
             flags += ["--cache", "local:" + access]
             how.read, how.write = "r" in access, "w" in access
+        if not how.sandbox and rng.random() < 0.1:
+            how.off = True
+            flags += ["--sandbox=off"]
         if rng.random() < 0.3:
             how.go_on = rng.choice(["always", "never", "deps-ok"])
             flags += ["--continue=" + how.go_on]
@@ -1542,6 +1645,8 @@ class Session:
             confined = how.sandbox or (t.grants is not None and not how.off)
             if path.endswith("package.json") and kind not in ("touch", "move"):
                 continue  # it is to remain one
+            if confined and path.endswith(".tsbuildinfo"):
+                continue  # thrown away silently
             if (confined or path in LOCKS) and kind not in ("write", "delete"):
                 continue
             if tree.get(os.path.dirname(path), ("d",))[0] != "d" or tree.get(path, ("f",))[0] != "f" or len(raw(path)) > 200:
