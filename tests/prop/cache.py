@@ -736,7 +736,7 @@ class Model:
 
     def execute(self, t, tree, env, args, visible):
         """What the command does: its exit code, what it writes, what it prints, and findings."""
-        d, writes, found, edit = Digest(), {}, False, None
+        d, writes, found, edit, read = Digest(), {}, False, None, set()
         for a in args:
             d.fold(raw(a))
 
@@ -772,10 +772,12 @@ class Model:
                     hits.append((raw(rel), rel, node))
                 for _, rel, node in sorted(hits):
                     d.fold_node(node, rel)
+                    read.add(base + rel)
             elif op[0] == "peek":
                 node = tree.get(at(op[1]))
                 if node and node[0] != "d" and (visible is None or at(op[1]) in visible):
                     d.fold_node(node, op[1])
+                    read.add(at(op[1]))
                 else:
                     found |= visible is not None and self.denied(t, at(op[1]), tree, visible)
                     d.fold(b"none")
@@ -804,7 +806,7 @@ class Model:
                     found |= self.denied(t, path, tree, visible)
                 edit = self.edited(t, env[op[1]], tree, visible)
         said = "made %s %016x\nalso %s %016x\n" % (t.id, d.h, t.id, d.h) if not code else ""
-        return code, writes, said, found and visible is not None, edit
+        return code, writes, said, found and visible is not None, edit, read
 
     def denied(self, t, path, tree, visible):
         """Whether a look-up of a path that is not shown is a finding: the first name on the way that is not
@@ -1037,6 +1039,10 @@ class Model:
                 continue
             ran.append(t.id)
             visible = self.visible(t, tree, listed) if confined else None
+            if confined and t.cached:
+                covered = {p for u in w.closure(t) for p in self.selected(u, tree)} | {t.project.dir + "/package.json"}
+                covered |= set(self.inputs(t, key_tree, key_listed))
+                beyond = {p for p in visible - covered if tree[p][0] != "d" and "node_modules" not in p.split("/")}
             if t.cached and (how.write or confined):
                 if confined and t.grants is not None and not t.grants.get("allow", {}).get("write"):
                     # Outputs that it may not write: whether those of before go, the pages do not say.
@@ -1046,7 +1052,7 @@ class Model:
                 else:
                     self.clean(t, tree)
                     exact.append(t)
-            code, writes, said, found, edit = self.execute(t, tree, env, mine, visible)
+            code, writes, said, found, edit, read = self.execute(t, tree, env, mine, visible)
             if edit and confined and not self.may_write(t, edit[0]):
                 found, edit, stray = True, None, True  # it may fail already for the command
             else:
@@ -1112,7 +1118,17 @@ class Model:
                 if not any(set(c) - set(map(chr, range(32, 127))) for c in changed):
                     raise Wrong("%s: %s; but what changed is %s" % (t.id, note.group(0), sorted(changed)))
             if key and ok and t.id not in tainted and certain is not True:
-                made = Entry(*self.level(t, confined), self.selected(t, tree), said)
+                level = (0, 0)
+                if confined:
+                    # What the tasks in its key take back with `!`: whether it may be read, the pages do not say.
+                    back = any(x.startswith("!") for u in w.closure(t) for x in u.outputs or [])
+                    level = (1, 1) if read & beyond else (1, 2) if beyond or back else (2, 2)
+                if confined and frames is not None:
+                    noted = "confined, not proven" in frames[t.id]
+                    if int(not noted) + 1 not in range(level[0], level[1] + 1):
+                        raise Wrong("%s: %s; beyond its key: %s" % (t.id, "not proven" if noted else "no note", sorted(beyond)))
+                    level = (1, 1) if noted else (2, 2)
+                made = Entry(*level, self.selected(t, tree), said)
                 kept = self.store(key, made, certain is False)
                 stamps[t.id] = Stamp(key, None, kept, certain is None or kept)
             elif certain:
@@ -1153,10 +1169,6 @@ class Model:
         path = os.path.normpath(next(u for u in self.w.tasks() if u.id == who).project.dir + "/" + unescape(rel))
         then = {**tree, path: tree.get(path, ("f", 0o644, b""))}
         return path in self.inputs(t, then, self.listed(then))
-
-    def level(self, t, confined):
-        """How it was made, at least and at most: 0 unconfined, 1 confined, 2 proven."""
-        return (1, 2) if confined else (0, 0)
 
     def probe(self, t, tree, env, probed):
         """What the probes of a task print, or None if one fails."""
