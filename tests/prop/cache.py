@@ -949,8 +949,10 @@ class Model:
             failed = [u.id for u in upstream if bad.get(u.id)]
             if any(u.id in tainted for u in upstream):
                 tainted.add(t.id)
-            if any(u.id in moved for u in folds):
-                moved[t.id] = True if any(moved.get(u.id) for u in folds) else None
+            if any(moved.get(u.id) for u in folds):
+                moved[t.id] = True
+            elif any(u.id in moved for u in upstream):
+                moved[t.id] = None  # by the pages, one that does not fold it is saved; vx does not save it either
             if not t.ops:
                 bad[t.id] = bool(failed)
                 continue
@@ -1672,11 +1674,16 @@ class Session:
         up = {t.id: {u.id for u in w.order([t])} for t in order}
         files = [p for p in self.sources(tree) if tree[p][0] == "f" and not p.startswith(".git")]
         for _ in range(6 if order else 0):
-            t, u = rng.choice(order), rng.choice(order)
+            needed = [x for x in order if x.cached and any(x.id in up[y.id] for y in order if y.cached and y is not x)]
+            t = rng.choice(needed if needed and rng.random() < 0.6 else order)
+            u = rng.choice([t, rng.choice(order)])
             path = rng.choice([p for p in files if w.owner(p)[0] in (t.project, u.project)] + [
                 u.project.dir + "/" + rng.choice(SOURCES + UNDECLARED), rng.choice(SHARED)
             ])  # fmt: skip
-            if rng.random() < 0.15:
+            read = sorted(p for p in self.m.inputs(u, tree, self.m.listed(tree)) if p in files)
+            if read and rng.random() < 0.7:
+                path = rng.choice(read)
+            if rng.random() < 0.2:
                 path = rng.choice(LOCKS)
             kind = rng.choice(["write"] * 5 + ["same", "touch", "move", "mode", "exec", "delete"])
             confined = how.sandbox or (t.grants is not None and not how.off)
