@@ -451,7 +451,7 @@ run_mode(struct runner *r, const struct move *mv)
 		return 0;
 	/* Deepest directories come first: one that cannot be reached has had its turn, and so had
 	 * what is in it. What failed to arrive was told by its place. */
-	return errno == EACCES || errno == ENOENT ? 0 : -1;
+	return errno == EACCES || is_gone(errno) ? 0 : -1;
 }
 
 static int

@@ -67,4 +67,24 @@ blobs -delete
 run run --all app --output-logs=errors-only
 exits 0 "nothing is stored, all is in place"
 is "$(ran)" "" "up to date all the same"
+
+# A file in the place of a directory in which one cannot be written: the modes of what was below are
+# given back last, and there is nothing left to give them to.
+put p/vx.config.json <<'E'
+{ "name": "p", "tasks": { "shape": {
+	"exec": { "env": { "passThrough": ["FLAT"] }, "command":
+		"mkdir out; if [ \"$FLAT\" ]; then echo f >out/aux; else mkdir -p out/aux/d/e; echo f >out/aux/d/e/f; chmod 555 out/aux/d/e; fi" },
+	"cache": { "inputs": { "files": [], "env": ["FLAT"] }, "outputs": { "files": ["out/**"] } } } } }
+E
+for flat in 1 "" 1 "" 1; do
+	try env FLAT="$flat" "$VX" run p#shape
+	exits 0 "now ${flat:-not} flat"
+	is "$(cd p && find out ! -type d)" "$(test "$flat" && echo out/aux || echo out/aux/d/e/f)" "as it should be"
+done
+if can_sandbox; then
+	try env FLAT= "$VX" run p#shape --sandbox
+	try env FLAT=1 "$VX" run p#shape --sandbox --force
+	exits 0 "by a commit, too"
+fi
+chmod -R u+w p/out
 done_testing

@@ -119,10 +119,7 @@ def plant(rng, top, depth=0):
             os.chmod(path, rng.choice(all_modes(FILE_MODES)))
     for path in below(top):
         if stat.S_ISDIR(os.lstat(path).st_mode) and rng.random() < 0.7:
-            mode = rng.choice(all_modes(DIR_MODES))
-            # A directory that its owner may not write keeps vx from putting a file in the place of one above it.
-            if mode & 0o200 or all(part[:1] == b"D" for part in path[len(top) + 1 :].split(b"/")):
-                os.chmod(path, mode)
+            os.chmod(path, rng.choice(all_modes(DIR_MODES)))
 
 
 def mangle(rng, out):
