@@ -437,6 +437,27 @@ index_stamped(struct index *ix, const char *task, const char *const *paths, size
 	return r < 0 ? -1 : 0;
 }
 
+int
+index_stamped_files(
+	struct index *ix, const char *task, const struct outputs *now, bool *ret, struct err *e)
+{
+	struct db *db = ix->stamps;
+	int r;
+
+	if (db_begin_reading(db, e) || db_use(db, STAMP_GET, e))
+		return -1;
+	db_bind_text(db, 1, task);
+	r = db_step(db, e);
+	if (r > 0) {
+		size_t size;
+		const void *seen = db_get_blob(db, 1, &size);
+
+		stamp_find_files(seen, size, now, ret);
+	}
+	db_reset(db);
+	return r < 0 ? -1 : 0;
+}
+
 /* The second thread. */
 static void *
 look_ahead(void *arg)

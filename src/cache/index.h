@@ -80,6 +80,9 @@ int index_unstamp(struct index *ix, const char *task, struct err *e);
  * ret[i] to true, leaves the others alone. */
 int index_stamped(struct index *ix, const char *task, const char *const *paths, size_t n, bool *ret,
 	struct err *e);
+/* The same by name and inode: which of what is there now is the very file. */
+int index_stamped_files(
+	struct index *ix, const char *task, const struct outputs *now, bool *ret, struct err *e);
 /* Pushes them all. */
 int index_stamped_names(struct index *ix, const char *task, struct strvec *ret, struct err *e);
 /* 1: the workspace holds exactly the outputs of `key`: same key at the last save or restore, every

@@ -204,6 +204,23 @@ stamp_list_names(const void *bytes, size_t n, struct strvec *ret)
 			strvec_push(ret, path);
 }
 
+void
+stamp_find_files(const void *bytes, size_t n, const struct outputs *now, bool *ret)
+{
+	struct reading r;
+	struct stamp_row row;
+	const char *path;
+
+	if (!begin_reading(&r, bytes, n))
+		return;
+	while (next_row(&r, &row, &path) > 0) {
+		const struct output *out = row.type == STAMP_WATCH ? NULL : outputs_find(now, path);
+
+		if (out && out->ino == row.ino)
+			ret[out - now->v] = true;
+	}
+}
+
 static int
 path_cmp(const void *a, const void *b)
 {

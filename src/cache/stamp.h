@@ -26,6 +26,9 @@ bool stamp_is_among(
 /* Pushes the names of the outputs. */
 void stamp_list_names(const void *bytes, size_t n, struct strvec *ret);
 
+/* Sets ret[i] where now->v[i] was an output and is the same file: by name and inode. */
+void stamp_find_files(const void *bytes, size_t n, const struct outputs *now, bool *ret);
+
 /* Sets ret[i] where paths[i], sorted by bytes, was an output: by its name alone. */
 void stamp_find_names(
 	const void *bytes, size_t n, const char *const *paths, size_t npaths, bool *ret);

@@ -46,6 +46,7 @@ free_job(struct job *j)
 	strvec_release(&j->notes);
 	moment_release(&j->moment);
 	own_release(&j->own);
+	outputs_release(&j->links);
 	outputs_before_release(&j->before);
 	policy_free(j->policy);
 	free(j->command);
@@ -288,6 +289,16 @@ prepare_outputs(struct sched *s, struct job *j, struct err *e)
 }
 
 static int
+find_links(struct sched *s, struct job *j, struct err *e)
+{
+	const struct node *n = j->task->node;
+	cleanup_free const char **nested = sched_nested_dirs(n->project);
+
+	return outputs_find_roots(s->plan->w->rootfd, &n->def->cache->outputs, nested,
+		n->project->nnested, &j->links, e);
+}
+
+static int
 start_job(struct sched *s, struct job *j, struct err *e)
 {
 	struct task *t = j->task;
@@ -303,7 +314,8 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	if (!j->executor)
 		return -1;
 	j->remember = def->cache && (t->sandboxed || sched_will_save(s, t));
-	if (j->remember && (own_find(s, t, &j->own, e) || own_check(s, t, false, &j->notes, e)))
+	if (j->remember && (own_find(s, t, &j->own, e) || own_check(s, t, false, &j->notes, e) ||
+				   find_links(s, j, e)))
 		return -1;
 	if (t->sandboxed && policy_build(s->plan->w, n, &s->plan->files, &t->inputs,
 				    own_is_additive(t) ? &j->own.names : NULL, &j->policy, e))

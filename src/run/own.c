@@ -4,6 +4,10 @@
  * what git ignores is nobody's; the rest is looked at before any of it is removed: what git could not
  * give back fails the task (docs/CACHE.md, "What is never removed").
  *
+ * A link to a directory on the way to outputs is followed, and a task can make one: what lies behind it may
+ * be anybody's sources. So behind a link only the very files are vx's that it has seen a task make there, and a
+ * link that has come while a task ran is not followed for it.
+ *
  * Where rules.exclusiveOutputs is off, outputs can be of several tasks: an owner, and tasks behind it
  * that add to what is there. Whose a name is, stamps say.
  */
@@ -37,26 +41,16 @@ add_name(struct check *c, const char *name)
 		strvec_push(&c->names, name);
 }
 
-/* The listed files at or below `real`, which the outputs know as `as`. */
+/* The listed files at or below the head of a glob; not those behind a link, see check_behind. */
 static void
-add_below(struct check *c, const char *real, const char *as)
+add_below(struct check *c, const char *head)
 {
 	const struct files *files = &c->s->plan->files;
-	bool same = !strcmp(real, as);
 	size_t from, to;
 
-	files_below(files, real, &from, &to);
-	for (size_t i = from; i < to; i++) {
-		const char *path = files->paths[i];
-
-		if (same) {
-			add_name(c, path);
-		} else if (path_is_within(path, real)) {
-			cleanup_free char *name = path_join(as, path_below(path, real));
-
-			add_name(c, name);
-		}
-	}
+	files_below(files, head, &from, &to);
+	for (size_t i = from; i < to; i++)
+		add_name(c, files->paths[i]);
 }
 
 /* Heads may lie in one another. */
@@ -82,13 +76,8 @@ find_names(struct check *c, struct err *e)
 		    c->t->node->project->nnested, &c->roots, e))
 		return -1;
 	for (size_t i = 0; i < c->set->npos; i++)
-		for (size_t k = 0; k < glob_nalternatives(c->set->pos[i]); k++) {
-			const char *head = glob_literal_head(c->set->pos[i], k);
-
-			add_below(c, head, head);
-		}
-	for (size_t i = 0; i < c->roots.nroots; i++)
-		add_below(c, c->roots.roots[i].real, c->roots.roots[i].path);
+		for (size_t k = 0; k < glob_nalternatives(c->set->pos[i]); k++)
+			add_below(c, glob_literal_head(c->set->pos[i], k));
 	if (c->names.n)
 		sort_names(&c->names);
 	return 0;
@@ -118,6 +107,83 @@ drop_stamped(struct check *c, const struct node *by)
 			names->v[n++] = names->v[i];
 	}
 	names->n = n;
+}
+
+static bool
+is_behind(const struct outputs *o, const char *path)
+{
+	for (size_t i = 0; i < o->nroots; i++)
+		if (path_is_within(path, o->roots[i].path) && strcmp(path, o->roots[i].path) != 0)
+			return true;
+	return false;
+}
+
+static int
+refuse_behind(const struct check *c, const char *path, struct err *e)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT, real = STRBUF_INIT, buf = STRBUF_INIT;
+	const char *at = outputs_real(&c->roots, path, &buf);
+
+	strbuf_add_sanitised(&name, path, strlen(path));
+	strbuf_add_sanitised(&real, at, strlen(at));
+	return err_set(e, ERR_CONFIG, 0,
+		"an output directory is a link, so %s is %s, and no run of this task is known to "
+		"have made it: vx would delete it. Move it away, or declare the outputs where they "
+		"are",
+		name.buf, real.buf);
+}
+
+/* Also what git ignores, unlike elsewhere. */
+static int
+check_behind(const struct check *c, struct err *e)
+{
+	const struct node *node = c->t->node;
+	cleanup_free bool *known = NULL;
+	struct outputs now = {0};
+	int r;
+
+	if (!c->roots.nroots)
+		return 0;
+	r = outputs_scan(c->s->plan->w->rootfd, c->set, c->nested, node->project->nnested, &now, e);
+	known = xcalloc(now.n + 1, sizeof(*known));
+	if (!r && c->s->o->stamps) {
+		r = index_stamped_files(c->s->o->stamps, node->id, &now, known, e);
+		for (size_t i = 0; i < node->nadds_to && !r; i++)
+			r = index_stamped_files(
+				c->s->o->stamps, node->adds_to[i]->id, &now, known, e);
+		for (size_t i = 0; i < node->nadded_by && !r; i++)
+			r = index_stamped_files(
+				c->s->o->stamps, node->added_by[i]->id, &now, known, e);
+	}
+	for (size_t i = 0; i < now.n && !r; i++)
+		if (now.v[i].type != OUTPUT_DIR && !known[i] && is_behind(&c->roots, now.v[i].path))
+			r = refuse_behind(c, now.v[i].path, e);
+	outputs_release(&now);
+	return r;
+}
+
+int
+own_links_hold(const struct job *j, const struct outputs *now, struct err *e)
+{
+	const struct outputs *then = &j->links;
+
+	for (size_t i = 0; i < now->nroots; i++) {
+		const struct output_root *root = &now->roots[i];
+		cleanup_strbuf struct strbuf name = STRBUF_INIT;
+		size_t k = 0;
+
+		while (k < then->nroots && (strcmp(then->roots[k].path, root->path) != 0 ||
+						   strcmp(then->roots[k].real, root->real) != 0))
+			k++;
+		if (k < then->nroots)
+			continue;
+		strbuf_add_sanitised(&name, root->path, strlen(root->path));
+		return err_set(e, ERR_IO, 0,
+			"the output directory %s has become a link while it ran: what is behind it "
+			"is not taken for outputs",
+			name.buf);
+	}
+	return 0;
 }
 
 static const struct glob *
@@ -277,6 +343,8 @@ own_check(
 		return 0;
 	c.nested = sched_nested_dirs(node->project);
 	r = find_names(&c, e);
+	if (!r)
+		r = check_behind(&c, e);
 	if (!r && own_is_additive(t))
 		r = find_replaced(&c, e);
 	drop_stamped(&c, node);
@@ -413,6 +481,11 @@ own_remember(struct sched *s, struct job *j, struct exec_result *r)
 		return;
 	nested = sched_nested_dirs(t->node->project);
 	rc = outputs_scan(s->plan->w->rootfd, set, nested, t->node->project->nnested, &now, &e);
+	if (!rc && own_links_hold(j, &now, &e)) {
+		outputs_release(&now);
+		rc = index_unstamp(s->o->stamps, t->node->id, &e);
+		return;
+	}
 	if (!rc && own_is_additive(t)) {
 		rc = settle_made(s, j, r, &made, &fd, &gone, &e);
 		outputs_only(&now, &made);

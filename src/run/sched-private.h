@@ -48,6 +48,8 @@ struct job {
 	struct strvec notes;
 	struct moment moment; /* of its start, when its result may be saved */
 	struct own own;       /* as of its start */
+	struct outputs
+		links; /* only its roots: those on the way to its outputs when it was started */
 	/* Of one that adds to others' outputs, unsandboxed: what was there. */
 	struct outputs_before before;
 	size_t slot; /* in sched.jobs */
@@ -185,6 +187,8 @@ void own_release(struct own *o);
  * vx's to do. -1: it fails the task, and nothing has been touched. `notes` may get a line. */
 int own_check(
 	struct sched *s, const struct task *t, bool restoring, struct strvec *notes, struct err *e);
+/* Whether the links on the way to the outputs `now` were there when it was started. -1: one is not. */
+int own_links_hold(const struct job *j, const struct outputs *now, struct err *e);
 /* 1: the outputs are those of its key, and what else lies among them may have been added by tasks that do
  * so. 0, -1. */
 int own_is_current(struct sched *s, const struct task *t, struct err *e);

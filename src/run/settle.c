@@ -91,8 +91,9 @@ settle_made(struct sched *s, struct job *j, struct exec_result *r, struct output
 		gone = commit_removed(r->commit);
 	} else {
 		nested = sched_nested_dirs(n->project);
-		if (outputs_scan(
-			    *ret_fd, &n->def->cache->outputs, nested, n->project->nnested, ret, e))
+		if (outputs_scan(*ret_fd, &n->def->cache->outputs, nested, n->project->nnested, ret,
+			    e) ||
+			own_links_hold(j, ret, e))
 			return -1;
 		if (own_is_additive(j->task))
 			outputs_since(*ret_fd, ret, &j->before, &gone);
@@ -160,6 +161,8 @@ write_row(
 	int r = outputs_scan(s->plan->w->rootfd, &t->node->def->cache->outputs, nested,
 		t->node->project->nnested, &now, e);
 
+	if (!r)
+		r = own_links_hold(j, &now, e);
 	if (!r && own_is_additive(t))
 		outputs_only(&now, made);
 	if (!r)

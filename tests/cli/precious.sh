@@ -190,12 +190,12 @@ commit workspace
 echo mine >>p/src/s.txt
 run run p#build
 exits 1 "outputs behind a link that leads to sources"
-said 'selects dist/s.txt, which has changes that git does not have' "are looked at where they are"
+said 'p/dist/s.txt is p/src/s.txt, and no run of this task is known to have made it' "are not taken for outputs"
 ok "they stay" test -f p/src/s.txt -a -f p/src/t.txt
 git_ checkout -q p/src
 run run p#build
-exits 0 "and where git has them"
-said 'removed 2 files that git tracks \(dist/s.txt, …\)' "they may go; the link stays"
+exits 1 "nor where git has them"
+ok "they stay, too" test -f p/src/s.txt -a -f p/src/t.txt
 
 # --- in a sandbox ------------------------------------------------------------------------------
 
