@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -194,6 +195,11 @@ open_places(struct setup *s)
 			errno, "see the cause", "cannot open the workspace %s", s->spec.workspace);
 	if (chdir(s->spec.scratch))
 		setup_die(errno, "see the cause", "cannot enter the scratch %s", s->spec.scratch);
+	/* When the core is gone, another run may find the scratch before we have put the last into it. */
+	s->lock = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->lock < 0 || flock(s->lock, LOCK_SH | LOCK_NB))
+		setup_die(errno, "lock it shared, or not at all", "cannot lock the scratch %s",
+			s->spec.scratch);
 	make_upper("u", &s->host_st);
 	if (mkdir("w", 0700) || mkdir("tmp", 01777))
 		setup_die(

@@ -4,7 +4,7 @@
  * it is, sandboxed.c through vx-sandbox, tests/fake/fake-exec.c not at all.
  *
  * start() returns at once; everything else arrives as callbacks from the loop: output in the order
- * it was read, ready() at most once where the command is to go on, then done() exactly once. After
+ * it was read, ready() at most once and denied() where the command is to go on, then done() exactly once. After
  * done() the job is gone. cancel() asks politely (TERM
  * or the given signal to the whole group), waits the grace, then kills; done() still comes.
  */
@@ -81,7 +81,7 @@ struct exec_result {
 	 * all there was: its result is not what its key says. */
 	struct strvec late;
 	struct strvec notes; /* one line each */
-	/* What it wrote, still in the scratch; NULL when it never started, was stopped by vx or was live. The
+	/* What it wrote, still in the scratch; NULL when it never started, was stopped by vx or is persistent. The
 	 * receiver applies or drops it (exec/commit.h), and frees it. */
 	struct commit *commit;
 };
@@ -95,19 +95,21 @@ struct exec_request {
 	uint64_t timeout_ms; /* 0: none */
 	uint64_t grace_ms;
 	const struct policy *policy; /* NULL for direct; else outlives the job */
-	/* Sandboxed only: the live view, for a task that goes on (design §5). It sees the workspace as it is at
-	 * each moment, and what it writes where that is granted stands at once. So r->commit is NULL, the result is
-	 * never proven, and what the task must not leave is found and reported however it ends: cancel()
-	 * with SIGKILL kills the task and leaves the helper the time to look. */
-	bool live;
 	/*
 	 * The command is to go on until somebody ends it. Its standard input is a pipe that nobody writes
 	 * and that stays open as long as vx lives. The timeout bounds only the time until it is ready: at
 	 * its start, or, with ready_when (which outlives the job), at the first line that holds a match.
+	 *
+	 * Sandboxed it has the live view (design §5): it sees the workspace as it is at each moment, and what it
+	 * writes where that is granted stands at once. So r->commit is NULL, the result is never proven, and
+	 * what the command must not leave is found and reported however it ends: cancel() with SIGKILL kills it
+	 * and leaves the helper the time to look.
 	 */
 	bool persistent;
 	const struct regex *ready_when;
 	void (*ready)(void *ctx);
+	/* Persistent and sandboxed: an undeclared access, when it comes; borrowed. done() has it again. May be NULL. */
+	void (*denied)(void *ctx, const struct exec_denial *d);
 	void (*output)(void *ctx, enum exec_stream stream, const char *p, size_t n);
 	/* The receiver takes over what r owns (it moves the struct). */
 	void (*done)(void *ctx, struct exec_result *r);

@@ -48,7 +48,12 @@ started_fired(struct loop_timer *t)
 void
 job_command_started(struct exec_job *j)
 {
-	if (j->proc.pid && j->awaited && !j->rq.ready_when && !j->stop)
+	if (!j->proc.pid || !j->awaited || j->rq.ready_when || j->stop)
+		return;
+	/* Heard of late: nobody might be there at the next turn. */
+	if (j->exited)
+		become_ready(j);
+	else
 		set_timer(j, &j->started, 0);
 }
 

@@ -100,6 +100,8 @@ on_denial(struct job *j, const struct status_denial *s)
 	}
 	if (!d.grant)
 		d.grant = xstrdup("");
+	if (j->is_live && j->job.rq.denied)
+		j->job.rq.denied(j->job.rq.ctx, &d);
 	denials_add_take(&j->seen, &d);
 }
 
@@ -131,6 +133,7 @@ on_status(struct job *j, const struct status *s, struct err *e)
 		break;
 	case STATUS_STARTED:
 		log_debug("phase", "%s command started", j->job.rq.id);
+		job_command_started(&j->job);
 		break;
 	case STATUS_DENIAL:
 		on_denial(j, &s->u.denial);
@@ -585,7 +588,7 @@ start(struct executor *ex, const struct exec_request *rq, struct err *e attr_unu
 
 	j->owner = x;
 	j->policy = rq->policy;
-	j->is_live = rq->live;
+	j->is_live = rq->persistent;
 	live_init(&j->left);
 	j->scratch.fd = -1;
 	j->signals = -1;

@@ -239,7 +239,7 @@ scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e)
 			return err_set(e, ERR_IO, errno, "random bytes");
 	} while (mkdirat(a->fd, name, 0700) && errno == EEXIST);
 	fd = openat(a->fd, name, OPEN_DIR);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB))
 		return err_set(e, ERR_IO, errno, "a scratch directory in %s", a->path);
 	ret->path = path_join(a->path, name);
 	ret->fd = take_fd(&fd);
@@ -353,14 +353,19 @@ remove_trash(int areafd, const char *name, int rootfd, struct err *e)
 }
 
 void
-scratch_area_close(struct scratch_area *a)
+scratch_area_empty(struct scratch_area *a)
 {
 	struct err e = ERR_INIT;
 
+	(void)each_name(a->fd, TRASH, a->tag, remove_trash, -1, &e);
+}
+
+void
+scratch_area_close(struct scratch_area *a)
+{
 	if (!a)
 		return;
-	/* What cannot be removed now is tried again by the next start. */
-	(void)each_name(a->fd, TRASH, a->tag, remove_trash, -1, &e);
+	scratch_area_empty(a);
 	fd_close(&a->fd);
 	free(a->path);
 	free(a);

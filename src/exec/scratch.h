@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where sandboxed tasks write: DIR/vx-scratch-<workspace>-<random>/ one per task, 0700, its directory
- * fd locked (flock) by the process that uses it. An unlocked one is left over from a run that died:
+ * fd locked (flock) by those that use it: the core, and the helper, which may outlive it for a moment. An
+ * unlocked one is left over from a run that died:
  * whoever starts next (or the guard) rolls forward what is listed there (cache/moves.h), then removes it.
  * The stage of a run's restores (cache/stage.h) is one, too. Used ones are renamed to DIR/vx-trash-…
  * and deleted at the end of the run, since deleting between tasks makes ext4 create slowly (findings 5).
@@ -10,7 +11,8 @@
  * directory vx-scratch-<uid> of our own in $VX_SCRATCH_DIR, /var/tmp, and from kernel 6.6 on /dev/shm;
  * the first whose file system can hold an overlay's upper directory; none: an error that says to set
  * VX_SCRATCH_DIR to a volume. <workspace> is a hash of the root's path: those outside the root may be
- * shared, and only the runs of one workspace, which exclude each other, touch its scratches.
+ * shared, and only the runs of one workspace, which exclude each other, touch its scratches; a run that has
+ * given up its lock, of which servers are left, no others than theirs.
  */
 #ifndef EXEC_SCRATCH_H
 #define EXEC_SCRATCH_H
@@ -27,7 +29,7 @@ struct scratch_area; /* the chosen DIR of a run */
 
 struct scratch {
 	char *path; /* absolute */
-	int fd;     /* locked */
+	int fd;     /* locked, shared */
 };
 
 int scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *e);
@@ -38,6 +40,8 @@ int scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e);
 char *scratch_keep(const struct scratch_area *a, const struct scratch *s);
 /* Into the trash. Its lock is dropped. */
 void scratch_drop(struct scratch_area *a, struct scratch *s);
+/* Empties the trash. What cannot be removed now is tried again by the next start. */
+void scratch_area_empty(struct scratch_area *a);
 /* Empties the trash and frees. */
 void scratch_area_close(struct scratch_area *a);
 

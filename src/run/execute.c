@@ -343,6 +343,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 			.persistent = def->persistent,
 			.ready_when = j->ready_when,
 			.ready = serve_ready,
+			.denied = serve_denied,
 			.output = on_output,
 			.done = on_done,
 			.ctx = j,

@@ -120,18 +120,6 @@ plan_find_needed(const struct plan *p, bool despite, bool requested)
 	return needed;
 }
 
-/* In one place, until the helper has the view for it: refused before anything runs. */
-static int
-refuse_sandboxed(const struct task *t, struct err *e)
-{
-	if (!t->sandboxed || !t->node->def->persistent)
-		return 0;
-	return err_set(e, ERR_CONFIG, 0,
-		"%s: task %s: a sandboxed persistent task is not in this vx yet%s",
-		t->node->def->place, t->node->id,
-		t->node->def->sandbox ? "" : ": run without --sandbox what needs it");
-}
-
 int
 plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct files *files_take,
 	struct filehash *fh, enum sandbox_mode mode, const char *const *forward, size_t nforward,
@@ -165,8 +153,6 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 		t->sandboxed =
 			!node_is_group(n) &&
 			(mode == SANDBOX_ALL || (mode == SANDBOX_AS_DECLARED && n->def->sandbox));
-		if (refuse_sandboxed(t, e))
-			return -1;
 		for (size_t d = 0; d < n->ndeps; d++) {
 			const struct task *up = plan_task(p, n->deps[d]);
 

@@ -228,6 +228,31 @@ report_add_captured(const struct report *r, struct strbuf *out, const struct cap
 }
 
 void
+report_add_access(struct strbuf *out, const struct exec_denial *d)
+{
+	strbuf_addf(out, "%s ", denial_op_name((enum denial_op)d->op));
+	strbuf_add_sanitised(out, d->path, strlen(d->path));
+	if (d->program && *d->program) {
+		strbuf_adds(out, "  by ");
+		strbuf_add_sanitised(out, d->program, strlen(d->program));
+		if (d->pid)
+			strbuf_addf(out, " (pid %u)", d->pid);
+	}
+}
+
+void
+report_add_denial(struct strbuf *out, const struct exec_denial *d)
+{
+	report_add_access(out, d);
+	strbuf_addch(out, '\n');
+	if (d->grant && *d->grant) {
+		strbuf_adds(out, "    to allow it: ");
+		strbuf_add_sanitised(out, d->grant, strlen(d->grant));
+		strbuf_addch(out, '\n');
+	}
+}
+
+void
 report_add_denials(const struct report *r, struct strbuf *out, const struct exec_result *res)
 {
 	char title[64];
@@ -244,20 +269,7 @@ report_add_denials(const struct report *r, struct strbuf *out, const struct exec
 		if (d->class != DENIAL_FINDING)
 			continue;
 		shown++;
-		strbuf_addf(out, "%s ", denial_op_name((enum denial_op)d->op));
-		strbuf_add_sanitised(out, d->path, strlen(d->path));
-		if (d->program && *d->program) {
-			strbuf_adds(out, "  by ");
-			strbuf_add_sanitised(out, d->program, strlen(d->program));
-			if (d->pid)
-				strbuf_addf(out, " (pid %u)", d->pid);
-		}
-		strbuf_addch(out, '\n');
-		if (d->grant && *d->grant) {
-			strbuf_adds(out, "    to allow it: ");
-			strbuf_add_sanitised(out, d->grant, strlen(d->grant));
-			strbuf_addch(out, '\n');
-		}
+		report_add_denial(out, d);
 	}
 	if (res->nfindings > shown)
 		strbuf_addf(out, "… and %llu more\n", (unsigned long long)(res->nfindings - shown));

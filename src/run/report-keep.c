@@ -52,6 +52,8 @@ add_output(const struct report *r, struct strbuf *out, struct kept_task *k, enum
 {
 	if (r->nkept == 1) {
 		report_add_content(r, out, &k->strip[stream], p, n);
+		if (out->len)
+			k->mid_line = out->buf[out->len - 1] != '\n';
 		return;
 	}
 	report_add_content(r, &k->line[stream], &k->strip[stream], p, n);
@@ -88,14 +90,43 @@ report_keep_output(
 	return true;
 }
 
-void
-report_keep_ended(struct report *r, const struct task *t)
+bool
+report_keep_denied(struct report *r, const struct task *t, const struct exec_denial *d)
 {
+	cleanup_strbuf struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
 	struct kept_task *k = find(r, t);
-	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+	if (!k || !is_shown(r))
+		return false;
+	strbuf_adds(&text, "vx: denied ");
+	report_add_denial(&text, d);
+	if (r->nkept == 1) {
+		strbuf_adds(&out, k->mid_line ? "\n" : "");
+		strbuf_add(&out, text.buf, text.len);
+		k->mid_line = false;
+	} else {
+		add_lines(r, &out, k, &text, true);
+	}
+	report_emit(r, &out);
+	return true;
+}
+
+void
+report_keep_ended(struct report *r, const struct report_end *end)
+{
+	struct kept_task *k = find(r, end->task);
+	cleanup_strbuf struct strbuf out = STRBUF_INIT, outcome = STRBUF_INIT;
+	bool says = end->nnotes || (end->result && end->result->nfindings);
 
 	for (size_t i = 0; k && i < array_len(k->line); i++)
 		add_lines(r, &out, k, &k->line[i], true);
+	if (k && says && is_shown(r)) {
+		strbuf_adds(&out, k->mid_line ? "\n" : "");
+		report_add_outcome(&outcome, end->task, end->result);
+		report_add_denials(r, &out, end->result);
+		report_add_notes(r, &out, end);
+		report_add_frame_close(r, &out, end->task, outcome.buf);
+	}
 	report_emit(r, &out);
 }
 

@@ -30,6 +30,7 @@ struct kept_task {
 	const struct task *task;
 	struct escape_state strip[3];
 	struct strbuf line[3]; /* of several: of each stream, what has no end yet */
+	bool mid_line;         /* of a single one */
 };
 
 struct report {
@@ -74,8 +75,10 @@ bool report_is_kept(const struct report *r);
 /* False: it is none of them. */
 bool report_keep_output(
 	struct report *r, const struct task *t, enum exec_stream stream, const char *p, size_t n);
-/* It has ended: the rest of its lines. */
-void report_keep_ended(struct report *r, const struct task *t);
+/* As above. */
+bool report_keep_denied(struct report *r, const struct task *t, const struct exec_denial *d);
+/* It has ended: the rest of its lines, and what the sandbox says of it. */
+void report_keep_ended(struct report *r, const struct report_end *end);
 void report_keep_release(struct report *r);
 
 /* report-frame.c */
@@ -91,6 +94,10 @@ void report_add_frame_open(
 	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome);
 void report_add_command(const struct report *r, struct strbuf *out, const char *command);
 void report_add_captured(const struct report *r, struct strbuf *out, const struct captured *output);
+/* "read lib/x  by cat (pid 3)" */
+void report_add_access(struct strbuf *out, const struct exec_denial *d);
+/* The same as a line, and below it what would allow it. */
+void report_add_denial(struct strbuf *out, const struct exec_denial *d);
 void report_add_denials(const struct report *r, struct strbuf *out, const struct exec_result *res);
 void report_add_notes(const struct report *r, struct strbuf *out, const struct report_end *end);
 void report_add_frame_close(

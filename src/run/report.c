@@ -231,6 +231,25 @@ report_output(
 	report_emit(r, &out);
 }
 
+void
+report_denied(struct report *r, const struct task *t, const struct exec_denial *d)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+	if (report_keep_denied(r, t, d))
+		return;
+	if (r->live != t) {
+		report_add_access(&out, d);
+		report_notice(r, "%s: denied %s%s%s", t->node->id, out.buf,
+			*d->grant ? "; to allow it: " : "", d->grant);
+		return;
+	}
+	strbuf_adds(&out, r->live_mid_line ? "\nvx: denied " : "vx: denied ");
+	report_add_denial(&out, d);
+	r->live_mid_line = false;
+	report_emit(r, &out);
+}
+
 static void
 add_live_close(struct report *r, struct strbuf *out, const struct report_end *end)
 {
@@ -282,7 +301,7 @@ report_ended(struct report *r, const struct report_end *end)
 	else if (form == FORM_LINE && t->status == TASK_SUCCESS)
 		form = FORM_NOTHING;
 	if (report_is_kept(r)) {
-		report_keep_ended(r, t);
+		report_keep_ended(r, end);
 		/* Below the footer only what they print; but this mode shows what failed, and when. */
 		if (t->status == TASK_FAILED && r->o.logs == LOGS_ERRORS)
 			report_add_frame(r, &out, end);

@@ -57,6 +57,8 @@ void report_output(
 	struct report *r, const struct task *t, enum exec_stream stream, const char *p, size_t n);
 /* A persistent one is ready: that much is told of it while it runs. */
 void report_ready(struct report *r, const struct task *t);
+/* And what it is denied, where what it prints is shown; else as a notice. */
+void report_denied(struct report *r, const struct task *t, const struct exec_denial *d);
 /* Whether the end of this hit prints what the task had printed: else it need not be loaded. */
 bool report_shows_hit(const struct report *r, const struct task *t, bool current);
 void report_ended(struct report *r, const struct report_end *end);

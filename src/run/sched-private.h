@@ -58,6 +58,7 @@ struct job {
 	struct loop_timer notice; /* that it is not ready yet */
 	uint64_t begun_ns;        /* monotonic */
 	bool asked;               /* to end, as nothing needs it any more */
+	uint64_t ndenied;         /* undeclared accesses so far */
 	/* What its outputs select was vx's to remove, and no stamp says yet what it leaves. */
 	bool remember;
 };
@@ -141,6 +142,8 @@ int serve_prepare(struct job *j, struct err *e);
 void serve_started(struct job *j);
 /* exec_request.ready: what depends on it may run. */
 void serve_ready(void *job);
+/* exec_request.denied: says so, of the first ones. */
+void serve_denied(void *job, const struct exec_denial *d);
 /* Its command has ended, however; task.status is what it says. */
 void serve_ended(struct job *j, const struct exec_result *r);
 void serve_release(struct job *j);

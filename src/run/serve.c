@@ -12,6 +12,10 @@
 #include "util/regex.h"
 #include <signal.h>
 
+enum {
+	DENIED_SHOWN = 20 /* undeclared accesses of one task, while it runs */
+};
+
 /* The start. */
 
 static void
@@ -131,6 +135,21 @@ serve_ready(void *job)
 	sched_tell_dependants(s, t);
 }
 
+void
+serve_denied(void *job, const struct exec_denial *d)
+{
+	struct job *j = job;
+
+	if (d->class != DENIAL_FINDING)
+		return;
+	j->ndenied++;
+	if (j->ndenied <= DENIED_SHOWN)
+		report_denied(j->s->o->report, j->task, d);
+	else if (j->ndenied == DENIED_SHOWN + 1)
+		report_notice(j->s->o->report, "%s: more is denied to it, and told when it ends",
+			j->task->node->id);
+}
+
 /* The end. */
 
 void
@@ -143,17 +162,23 @@ serve_ended(struct job *j, const struct exec_result *r)
 	s->nserving -= t->is_ready;
 	/* With whatever code: it was vx that asked. */
 	if (j->asked && r->outcome == EXEC_STOPPED && t->status == TASK_FAILED) {
-		t->status = t->is_ready ? TASK_SUCCESS : TASK_UNNEEDED;
-		t->exit_code = t->signal = 0;
+		t->status = r->nfindings ? TASK_FAILED : t->is_ready ? TASK_SUCCESS : TASK_UNNEEDED;
+		t->exit_code = r->nfindings ? 1 : 0;
+		t->signal = 0;
 	}
-	t->never_ready = t->status == TASK_FAILED && !t->is_ready;
-	if (!by_itself)
-		return;
-	s->foreground_ended |= t->foreground;
-	if (t->is_ready && (t->exit_code || s->in_foreground))
-		report_notice(s->o->report, "%s exited with code %d", t->node->id, t->exit_code);
+	t->never_ready = t->status == TASK_FAILED && !t->is_ready && !j->asked &&
+			 !(by_itself && !r->exit_code);
 	if (s->in_foreground && t->status == TASK_FAILED)
 		s->result->ok = false;
+	if (by_itself) {
+		s->foreground_ended |= t->foreground;
+		if (t->is_ready && (r->exit_code || s->in_foreground))
+			report_notice(
+				s->o->report, "%s exited with code %d", t->node->id, r->exit_code);
+	}
+	if (t->is_ready && r->nfindings)
+		report_notice(s->o->report, "%s: %llu sandbox violation%s", t->node->id,
+			(unsigned long long)r->nfindings, r->nfindings == 1 ? "" : "s");
 }
 
 static bool
@@ -240,12 +265,9 @@ enter_foreground(struct sched *s)
 	}
 	stage_free(s->stage);
 	s->stage = NULL;
-	if (s->sandboxed)
-		s->sandboxed->free(s->sandboxed);
-	s->sandboxed = NULL;
+	/* The area stays: a sandboxed server may have left something that has to be kept. */
 	if (s->area)
-		scratch_area_close(s->area);
-	s->area = NULL;
+		scratch_area_empty(s->area);
 	s->in_foreground = true;
 	if (s->o->in_foreground)
 		s->o->in_foreground(s->o->ctx, s->result);

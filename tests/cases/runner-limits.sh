@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Reports about task runners: several runs at once.
+# Reports about task runners: several runs at once, and tasks that go on.
 . "${VX_SRCDIR:?}/tests/lib.sh"
 . "${VX_SRCDIR:?}/tests/cases/both.sh"
 
@@ -43,5 +43,30 @@ go_at_once() {
 	exec timeout 120 "$VX" run --all "$@"
 }
 
-each C27
+# More tasks that go on than places: the rest waits forever.
+C29() {
+	if sandboxed && ! sh -c 'exec 3<>/dev/fuse' 2>/dev/null; then
+		skip "$C three that go on, with one place" "cannot open /dev/fuse"
+		return
+	fi
+	for p in a b c; do
+		package $p "\"dev\": { \"exec\": { \"command\": $(noting dev "exec 9>$T/held; read -r x"), \"persistent\": {} } }"
+	done
+	workspace
+	hold held
+	if sandboxed; then
+		bg run --all --sandbox --concurrency 1 dev
+	else
+		bg run --all --concurrency 1 dev
+	fi
+	for n in 1 2 3; do timeout 30 sh -c 'read -r who && echo "$who"' <&8; done >"$T/up"
+	is "$(sort "$T/up" | tr '\n' ' ')" "a.dev b.dev c.dev " "$C three that go on, with one place, are all up"
+	kill -s TERM "$BG"
+	bg_wait
+	exits 143 "$C SIGTERM ends them"
+	ok "$C and nobody is left" released
+}
+
+fifo held
+each C27 C29
 done_testing

@@ -311,21 +311,6 @@ exits 130 "Ctrl-C before it is ready"
 ok "nothing is left" released
 is "$(lines "$T/order")" "" "nothing else was begun"
 
-# What the sandbox cannot do yet is refused before anything runs.
-put p/e/vx.config.json <<E
-{ "name": "e", "tasks": {
-	"s": { "exec": { "command": "echo s >>$T/order", "persistent": {}, "sandbox": {} }, "dependsOn": ["p"] },
-	"p": { "exec": { "command": "echo p >>$T/order" } }
-} }
-E
-rm "$T/order"
-run run e#s
-exits 2 "a sandboxed persistent task"
-said 'p/e/vx\.config\.json:2:2: task e#s: a sandboxed persistent task is not in this vx yet$' "is refused with its place"
-run run a#dev --sandbox
-exits 2 "one under --sandbox"
-said 'task a#dev: a sandboxed persistent task is not in this vx yet: run without --sandbox' "is refused"
-ok "nothing has run" test ! -e "$T/order"
 put p/e/vx.config.json <<'E'
 { "name": "e", "tasks": { "s": { "exec": { "command": "true", "persistent": { "readyWhen": "a(?=b)" } } } } }
 E

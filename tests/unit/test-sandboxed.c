@@ -358,6 +358,7 @@ static struct {
 	struct exec_result r;
 	bool done;
 	bool live;
+	unsigned nready, ndenied;
 	int sig; /* to send at the first output */
 	struct strbuf out;
 } t;
@@ -369,6 +370,19 @@ on_output(void *ctx attr_unused, enum exec_stream stream attr_unused, const char
 	if (t.sig)
 		t.ex->cancel(t.ex, t.job, t.sig);
 	t.sig = 0;
+}
+
+static void
+on_ready(void *ctx attr_unused)
+{
+	t.nready += !t.done;
+}
+
+static void
+on_denied(void *ctx attr_unused, const struct exec_denial *d)
+{
+	if (!t.done && d->class == DENIAL_FINDING && !strcmp(d->path, "p/secret") && *d->grant)
+		t.ndenied++;
 }
 
 static void
@@ -393,7 +407,9 @@ run(const char *command, uint64_t timeout_ms, int sig)
 		.timeout_ms = timeout_ms,
 		.grace_ms = 50,
 		.policy = &t.policy,
-		.live = t.live,
+		.persistent = t.live,
+		.ready = on_ready,
+		.denied = on_denied,
 		.output = on_output,
 		.done = on_done,
 	};
@@ -401,6 +417,7 @@ run(const char *command, uint64_t timeout_ms, int sig)
 	strvec_push(&env, "A=1");
 	strvec_pushf(&env, "PATH=%s", getenv("PATH"));
 	t.done = false;
+	t.nready = t.ndenied = 0;
 	t.sig = sig;
 	strbuf_reset(&t.out);
 	t.job = t.ex->start(t.ex, &rq, &e);
@@ -465,6 +482,8 @@ test_live(void)
 	t.live = true;
 	run("live", 0, 0);
 	ok_int(t.r.exit_code, 0, "live: the command's own code");
+	ok_int(t.nready, 1, "ready when it has started");
+	ok_int(t.ndenied, 1, "what it is denied is told before its end");
 	ok(!t.r.commit && !t.r.proven_possible, "nothing to commit, nothing proven");
 	ok_int((long long)t.r.nfindings, 4, "a refused write, two names and one manifest");
 	ok(has_note("p/dist/.envrc stands"), "one that stands is said");
@@ -507,6 +526,7 @@ test_denials(void)
 {
 	run("denied", 0, 0);
 	ok_int((long long)t.r.nfindings, 1, "a denied read in the project is a finding");
+	ok(!t.ndenied && !t.nready, "told at the end");
 	ok_int((long long)t.r.ndenials, 3, "the others are recorded");
 	ok_str(t.r.denials[0].path, "p/secret", "findings come first");
 	ok_str(t.r.denials[0].grant, "allow.read: [\"secret\"]", "with the grant");
@@ -638,6 +658,7 @@ test_real(struct sandboxed_options o)
 		skip("the live view", t.r.error.buf);
 	} else {
 		ok_int(t.r.outcome, EXEC_STOPPED, "a live task that does not end is killed");
+		ok(t.nready == 1 && t.ndenied == 1, "it was ready, and its denied read was told");
 		ok(!t.r.commit && !fs_stat_beneath(t.w.rootfd, "p/dist/z", &st),
 			"what it wrote stands");
 		ok(fs_stat_beneath(t.w.rootfd, "p/dist/.husky", &st) && has_note("/vx-moved-out-"),
