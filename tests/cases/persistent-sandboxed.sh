@@ -84,9 +84,12 @@ ends() {
 scratches() { find .vx/scratch* -maxdepth 1 -name 'vx-scratch-*' 2>/dev/null | wc -l; }
 # NAME: what was moved out is there, and goes; then no scratch is left.
 moved_out() {
-	is "$(cat .vx/scratch*/vx-moved-out-*/*.husky/h 2>&1)" planted "$1: it is whole where it is now"
+	m_path=$(sed -n 's/^note: p.a.out.\.husky .* now //p' "$OUT")
+	is "$(cat "$m_path/h" 2>&1)" planted "$1: it is whole where it is now"
 	not_ok "$1: and not where it was" test -e p/a/out/.husky
-	rm -rf "$W"/.vx/scratch*/vx-moved-out-*
+	case $m_path in
+	*/vx-moved-out-*) rm -r "${m_path%/*}" ;;
+	esac
 	clean "$1"
 }
 plant='mkdir out/.husky; echo planted >out/.husky/h'

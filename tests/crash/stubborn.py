@@ -53,6 +53,7 @@ class Stubborn:
             "nosy": {"exec": {"command": "exec sh nosy.sh", "sandbox": {"allow": allow}}},
             "server": {"exec": {"command": "exec sh deaf.sh", "persistent": {}}},
             "waits": {"exec": {"command": "exec sh deaf.sh", "persistent": {"readyWhen": "never"}}},
+            "live": {"exec": {"command": "exec sh deaf.sh", "persistent": {}, "sandbox": {"allow": {"read": ["*.sh"], "write": ["dist"]}}}},
             "beside": {"exec": {"command": "exec sh beside.sh", "sandbox": {"allow": allow}}},
             "next": {"exec": {"command": "true"}},
         })
@@ -79,7 +80,7 @@ class Stubborn:
             expect(rc in codes, f"exit {rc}, not {codes}\n{run.output()}")
             expect_nobody("when vx has ended")
             self.place.expect_clean(f"when vx has ended, exit {rc}\n{run.output()}")
-            if task not in ("free", "server", "waits"):
+            if task not in ("free", "server", "waits", "live"):
                 expect(self.place.tree("dist") == {"x": "old\n"}, f"dist: {self.place.tree('dist')}")
             self.place.succeed("p#next")
             self.tap.ok(True, name)
@@ -120,25 +121,30 @@ class Stubborn:
                 self.place.succeed("p#next")
                 what(run)
             return stay_and_act
-        for sig, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
-            self.case(f"{sig.name}, a server that stays", "server", act(lambda run: kill(run.guard(), sig)), [code])
-        self.case("a second Ctrl-C, a server that stays", "server", act(self.twice(signal.SIGINT)), [130], grace=10 ** 9)
-        self.case("kill -9 of the core, a server that stays", "server", act(lambda run: kill(run.core(), signal.SIGKILL)), [137])
-        self.case("kill -9 of the guard, a server that stays", "server", act(lambda run: kill(run.guard(), signal.SIGKILL)), [-9])
+        for task, what in (("server", "a server that stays"), ("live", "one in a sandbox")):
+            for sig, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+                self.case(f"{sig.name}, {what}", task, act(lambda run: kill(run.guard(), sig)), [code])
+            self.case(f"a second Ctrl-C, {what}", task, act(self.twice(signal.SIGINT)), [130], grace=10 ** 9)
+            self.case(f"kill -9 of the core, {what}", task, act(lambda run: kill(run.core(), signal.SIGKILL)), [137])
+            self.case(f"kill -9 of the guard, {what}", task, act(lambda run: kill(run.guard(), signal.SIGKILL)), [-9])
+        for who in ("helper", "init"):
+            self.case(f"kill -9 of the {who} of a server", "live", act(lambda run: kill(self.inside(run, who), signal.SIGKILL)), [1])
+        self.case("a stopped helper of a server", "live", act(self.stopped_helper), [130])
         for who in ("core", "guard"):
             self.case(f"kill -9 of the {who}, a server that is not ready", "waits",
                       lambda run: kill(getattr(run, who)(), signal.SIGKILL), [137, -9])
         self.case("Ctrl-C on a terminal, a server that stays", "server", act(lambda run: os.write(run.terminal, b"\3")), [130],
                   shell='exec "$@"')
         self.case("the terminal goes away, a server that stays", "server", act(self.hang_up), [129], shell='exec "$@"')
-        for who in ("core", "guard"):
-            self.beside(who)
+        for task in ("server", "live"):
+            for who in ("core", "guard"):
+                self.beside(task, who)
 
-    def beside(self, who):
+    def beside(self, task, who):
         """What is left of a run keeps its hands off the next one, which may have begun."""
-        name = f"kill -9 of the {who} of a server, beside another run"
+        name = f"kill -9 of the {who} of a server, {task}, beside another run"
         try:
-            run = Run(self.place, ["p#server"])
+            run = Run(self.place, [f"p#{task}"])
             core = run.core()
             self.heard.await_line("up")
             other = Run(self.place, ["p#beside"])
@@ -152,6 +158,8 @@ class Stubborn:
             expect(rc == 0, f"the other run: exit {rc}\n{other.output()}")
             expect(self.place.tree("dist") == {"x": "new\n"}, f"dist: {self.place.tree('dist')}")
             expect_nobody("afterwards")
+            # A scratch that nobody could see to is the next one's.
+            self.place.succeed("p#next")
             self.place.expect_clean("afterwards")
             self.tap.ok(True, name)
         except Wrong as e:
