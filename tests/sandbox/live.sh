@@ -6,7 +6,7 @@
 . "${VX_SRCDIR:?}/tests/lib.sh"
 . "$VX_SRCDIR/tests/sandbox/box.sh"
 require_fuse
-require_program python3 git
+require_program python3 git flock
 
 fresh() {
 	chmod -R u+rwX "$W" 2>/dev/null
@@ -97,8 +97,10 @@ is "$(cat "$W/out/n" "$W/new/d/f")" "1
 2" "and stand in the workspace at once"
 echo h1 >"$W/out/host"
 echo h2 >"$W/new/host"
+not_ok "the helper itself keeps others off its scratch" flock --exclusive --nonblock "$S" true
 say go
 end
+ok "until it ends" flock --exclusive --nonblock "$S" true
 exits 0 "and what the host adds is seen"
 prints "h1
 h2" "at once"

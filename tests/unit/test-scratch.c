@@ -4,6 +4,8 @@
 #include "tests/tap.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/err.h"
+#include "util/fd.h"
 #include "util/fs.h"
 #include "util/path.h"
 #include <dirent.h>
@@ -53,6 +55,7 @@ test_life(const char *root)
 	struct err e = ERR_INIT;
 	cleanup_free char *want = path_join(root, ".vx/scratch");
 	cleanup_free char *ignore = path_join(root, ".vx/.gitignore");
+	cleanup_close int rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_close int again = -1;
 
 	ok(!scratch_area_open(root, &a, &e), "an area (%s)", e.text);
@@ -69,6 +72,15 @@ test_life(const char *root)
 	scratch_drop(a, &s[0]);
 	ok_int(count(want, "vx-trash-"), 1, "a used one is in the trash");
 	ok_int(count(want, "vx-scratch-"), 1, "the other is not");
+	fd_close(&again);
+	again = open(s[1].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ok(!flock(again, LOCK_SH | LOCK_NB), "its helper locks it, too");
+	fd_close(&s[1].fd);
+	scratch_area_empty(a);
+	ok(!scratch_recover(root, rootfd, &e), "the core is gone, and the next comes (%s)", e.text);
+	ok_int(count(want, "vx-scratch-"), 1, "a scratch whose helper lives is left alone");
+	ok_int(count(want, "vx-trash-"), 0, "the trash is not");
+	fd_close(&again);
 	scratch_drop(a, &s[1]);
 	scratch_area_close(a);
 	ok_int(count(want, "vx-"), 0, "the trash is emptied at the end");
