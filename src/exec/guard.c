@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 enum {
-	KILL_SECONDS = 10
+	KILL_SECONDS = 10,
+	SPARED_SECONDS = 2,
+	SPARED_MAX = 64,
 };
 
 /* What the guard has. */
@@ -25,6 +27,7 @@ struct watch {
 	int pidfd;   /* of the core */
 	int signals; /* signalfd */
 	int done;    /* eventfd: the core counts it up */
+	char *(*find_helper)(struct err *e);
 };
 
 void
@@ -69,6 +72,32 @@ wait_for_core(const struct watch *w)
 	return wstatus;
 }
 
+/*
+ * Helpers see that the core is gone, end what runs in their sandboxes and go. One with a live view looks
+ * before that for what the task has planted in the workspace: nobody else knows where. What does not go by
+ * itself is killed with the rest.
+ */
+static void
+let_helpers_end(char *(*find_helper)(struct err *e))
+{
+	uint64_t deadline = clock_monotonic_ns() + SPARED_SECONDS * 1000000000ull;
+	struct err none = ERR_INIT;
+	cleanup_free char *helper = find_helper ? find_helper(&none) : NULL;
+	pid_t pids[SPARED_MAX];
+	size_t n = helper ? proc_find_children(helper, pids, array_len(pids)) : 0;
+
+	if (n)
+		proc_kill_descendants(pids, n, deadline);
+	for (size_t i = 0; i < n; i++) {
+		cleanup_close int fd = pidfd_open(pids[i], 0);
+		struct pollfd w = {fd, POLLIN, 0};
+		uint64_t now = clock_monotonic_ns();
+
+		if (fd >= 0 && now < deadline)
+			poll(&w, 1, (int)((deadline - now) / 1000000));
+	}
+}
+
 static void attr_noreturn
 be_the_guard(const struct watch *w, void (*recover)(void *ctx), void *ctx)
 {
@@ -78,6 +107,7 @@ be_the_guard(const struct watch *w, void (*recover)(void *ctx), void *ctx)
 	prctl(PR_SET_NAME, "vx-guard");
 	wstatus = wait_for_core(w);
 	if (read(w->done, &count, sizeof(count)) != sizeof(count)) {
+		let_helpers_end(w->find_helper);
 		proc_kill_descendants(NULL, 0, clock_monotonic_ns() + KILL_SECONDS * 1000000000ull);
 		recover(ctx);
 	}
@@ -134,9 +164,10 @@ watch_core(struct watch *w, struct err *e)
 }
 
 int
-guard_fork(void (*recover)(void *ctx), void *ctx, struct guard *ret, struct err *e)
+guard_fork(void (*recover)(void *ctx), void *ctx, char *(*find_helper)(struct err *e),
+	struct guard *ret, struct err *e)
 {
-	struct watch w = {.pidfd = -1, .signals = -1, .done = -1};
+	struct watch w = {.pidfd = -1, .signals = -1, .done = -1, .find_helper = find_helper};
 	struct guard g = {-1, -1};
 	sigset_t old;
 

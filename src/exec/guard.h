@@ -6,7 +6,8 @@
  * forwards INT, TERM, HUP, QUIT, TSTP and CONT to the core and ends as the core ended (128 + n
  * after a signal). The child returns as the core, in a process group of its own (so that a
  * terminal's Ctrl-C reaches it once, through the guard). Both are child subreapers and watch each
- * other by pidfd: when one dies the other kills its children until none is left and cleans up.
+ * other by pidfd: when one dies the other kills its children until none is left and cleans up; helpers get a
+ * moment to end by themselves.
  */
 #ifndef EXEC_GUARD_H
 #define EXEC_GUARD_H
@@ -28,8 +29,10 @@ void guard_signals(sigset_t *ret);
 
 /* In the core: 0, with the guard's signals blocked, so that what comes before there is a loop waits
  * for it. `recover` is called in the guard after the core has died without saying that it was done
- * and all its children are gone (ctx is the guard's copy). */
-int guard_fork(void (*recover)(void *ctx), void *ctx, struct guard *ret, struct err *e);
+ * and all its children are gone (ctx is the guard's copy). find_helper says where the program is that gets a
+ * moment to end by itself; NULL: none does. */
+int guard_fork(void (*recover)(void *ctx), void *ctx, char *(*find_helper)(struct err *e),
+	struct guard *ret, struct err *e);
 /* In the core: nothing is left to recover; the guard only passes the exit code on. */
 void guard_core_is_done(struct guard *g);
 

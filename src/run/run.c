@@ -6,6 +6,7 @@
 #include "cache/store.h"
 #include "exec/exec.h"
 #include "exec/guard.h"
+#include "exec/sandboxed.h"
 #include "exec/scratch.h"
 #include "graph/order.h"
 #include "graph/select.h"
@@ -532,7 +533,7 @@ run_workspace(const struct run_options *o, struct strbuf *product, struct err *e
 	/* Guard and core hold the lock together: the next run waits until the one that outlives the
 	 * other is through. Nothing else is open yet. A dry run may start probes. */
 	if (!code)
-		code = guard_fork(recover, &r, &guard, e);
+		code = guard_fork(recover, &r, sandboxed_find_helper, &guard, e);
 	if (!code)
 		code = run_all(&r, o, &guard, begin, &signals, product, e);
 	run_release(&r);

@@ -289,6 +289,33 @@ proc_group_is_alive(pid_t pgid)
 	return false;
 }
 
+static bool
+executes(DIR *proc, pid_t pid, const struct stat *file)
+{
+	struct stat st;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%d/exe", pid);
+	return !fstatat(dirfd(proc), name, &st, 0) && st.st_dev == file->st_dev &&
+	       st.st_ino == file->st_ino;
+}
+
+size_t
+proc_find_children(const char *file, pid_t *ret, size_t max)
+{
+	cleanup_dir DIR *proc = open_own_proc();
+	struct proc_stat ps;
+	struct stat st;
+	size_t n = 0;
+
+	if (!proc || stat(file, &st))
+		return 0;
+	while (n < max && next_process(proc, &ps))
+		if (ps.ppid == getpid() && !is_dead(&ps) && executes(proc, ps.pid, &st))
+			ret[n++] = ps.pid;
+	return n;
+}
+
 /* Killing descendants. */
 
 struct census {

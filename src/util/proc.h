@@ -47,6 +47,9 @@ char *proc_find_outside(const char *name, const char *path, const char *dir);
  * to reap them. */
 bool proc_group_is_alive(pid_t pgid);
 
+/* Live children of this process that execute this very file, at most `max`; how many. */
+size_t proc_find_children(const char *file, pid_t *ret, size_t max);
+
 /* Sends SIGKILL to every live descendant of this process except those in `keep`, again and again
  * until none is left; reaps what is ours. What lies below a process of `keep` is kept, too. For a
  * subreaper. Bounded by `deadline_ns` (clock_monotonic_ns); returns how many were still there then:

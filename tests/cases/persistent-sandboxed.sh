@@ -184,6 +184,19 @@ ends 130 "a second Ctrl-C"
 moved_out "a second Ctrl-C"
 export VX_KILL_GRACE_MS=500
 
+# Nobody is left to report it.
+serve run a#dev
+heard ' ready$'
+ask "$plant" >/dev/null
+kill -s KILL "$(tr ' ' '\n' <"/proc/$BG/task/$BG/children" | head -n 1)"
+ends 137 "kill -9 of the core"
+not_ok "kill -9 of the core: what it planted is moved out" test -e p/a/out/.husky
+m_tag=$(printf %s "$W" | sha256sum | cut -c 1-12)
+m_path=$(find .vx/scratch* "/var/tmp/vx-scratch-$(id -u)" -maxdepth 1 -name "vx-moved-out-$m_tag-*" 2>/dev/null)
+is "$(cat "$m_path"/*.husky/h 2>&1)" planted "kill -9 of the core: and kept"
+[ -z "$m_path" ] || rm -r "$m_path"
+clean "kill -9 of the core"
+
 # What needs it.
 serve run a#test
 ends 0 "a task that needs it"

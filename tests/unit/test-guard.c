@@ -62,7 +62,7 @@ start(void (*core)(struct guard *g))
 
 		close(to_test[0]);
 		close(to_core[1]);
-		if (guard_fork(recover, &ctx, &g, &e))
+		if (guard_fork(recover, &ctx, NULL, &g, &e))
 			_exit(99);
 		close(held[0]);
 		core_pid = getpid();

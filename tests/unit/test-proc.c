@@ -198,6 +198,7 @@ test_group(void)
 static void
 test_descendants(void)
 {
+	pid_t found[2];
 	int held[2], count[2];
 	char c[8];
 	pid_t kept, pid;
@@ -243,6 +244,10 @@ test_descendants(void)
 		"all descendants but one are killed");
 	ok(!fd_read_all(held[0], &rest, 10), "and gone");
 	ok(!kill(kept, 0), "the one that is kept lives");
+	ok(proc_find_children("/proc/self/exe", found, array_len(found)) == 1 && found[0] == kept,
+		"and is found by what it executes");
+	ok_int((long long)proc_find_children("/bin/sh", found, array_len(found)), 0,
+		"nobody executes anything else");
 	ok_int((long long)proc_kill_descendants(NULL, 0, clock_monotonic_ns() + 10000000000u), 0,
 		"then that one");
 	ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "reaped, too");
