@@ -9,27 +9,41 @@
 #include "workspace/workspace.h"
 
 struct counts {
-	size_t hits, misses, uncached, unneeded;
+	size_t hits, misses, unknown, uncached, unneeded;
 };
 
-/* Keys, and what the cache has. */
+/* Keys, and what the cache has. Where all that a late task needs is in place, nothing will run or be
+ * restored before it either, and its key is what it will be; in_place is by task. */
 static int
 look_up(struct plan *p, struct task *t, struct index *ix, const struct run_options *o,
-	struct err *e)
+	bool *in_place, struct err *e)
 {
 	enum entry_making least = o->sandbox == SANDBOX_ALL ? MADE_CONFINED : MADE_UNCONFINED;
+	const struct node *n = t->node;
+	bool settled = true;
+	int current;
 
-	if (t->late)
+	for (size_t d = 0; d < n->ndeps && settled; d++)
+		settled = in_place[n->deps[d]->index];
+	if (t->late && (t->own_probes || !settled))
 		return 0;
 	if (plan_key(p, t, e))
 		return -1;
-	if (!t->node->def->cache || !ix || o->no_read)
+	in_place[n->index] = settled && (node_is_group(n) || n->def->persistent);
+	if (!n->def->cache || !ix || o->no_read)
 		return 0;
-	return plan_look_up(p, t, ix, least, e);
+	if (plan_look_up(p, t, ix, least, e))
+		return -1;
+	if (!t->found || !settled)
+		return 0;
+	current = index_is_current(ix, p->w->rootfd, n->id, &t->key, e);
+	in_place[n->index] = current > 0;
+	return current < 0 ? -1 : 0;
 }
 
 static const char *
-describe(const struct task *t, bool needed, bool cached, struct counts *c, const char **ret_phrase)
+describe(const struct task *t, bool needed, bool cached, bool no_read, struct counts *c,
+	const char **ret_phrase)
 {
 	if (node_is_group(t->node)) {
 		*ret_phrase = "group";
@@ -50,8 +64,13 @@ describe(const struct task *t, bool needed, bool cached, struct counts *c, const
 		*ret_phrase = "hit";
 		return "◉";
 	}
+	if (!t->has_key && !no_read) {
+		c->unknown++;
+		*ret_phrase = "known when its dependencies have run";
+		return "?";
+	}
 	c->misses++;
-	*ret_phrase = t->late ? "known when its dependencies have run" : "miss";
+	*ret_phrase = "miss";
 	return "▶";
 }
 
@@ -59,18 +78,19 @@ int
 dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_options *o,
 	struct strbuf *out, struct err *e)
 {
-	cleanup_free bool *needed = NULL;
+	cleanup_free bool *needed = NULL, *in_place = xcalloc(p->g->n, sizeof(*in_place));
 	struct counts c = {0};
 	size_t n;
 
 	for (size_t i = 0; i < p->g->n; i++)
-		if (look_up(p, &p->tasks[i], ix, o, e))
+		if (look_up(p, &p->tasks[i], ix, o, in_place, e))
 			return -1;
 	needed = plan_find_needed(p, false, true);
 	for (size_t i = 0; i < p->g->n; i++) {
 		const struct task *t = &p->tasks[i];
 		const struct taskdef *def = t->node->def;
-		const char *phrase, *symbol = describe(t, needed[i], def->cache && ix, &c, &phrase);
+		const char *phrase,
+			*symbol = describe(t, needed[i], def->cache && ix, o->no_read, &c, &phrase);
 		char hex[DIGEST_HEX] = "--------", p50[40] = "";
 		uint64_t ms = 0;
 
@@ -85,9 +105,11 @@ dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_
 		if (def->description)
 			strbuf_addf(out, "    %s\n", def->description);
 	}
-	n = c.hits + c.misses + c.uncached;
-	strbuf_addf(out, "%zu task%s: %zu to be hits, %zu to miss, %zu without cache", n,
-		n == 1 ? "" : "s", c.hits, c.misses, c.uncached);
+	n = c.hits + c.misses + c.unknown + c.uncached;
+	strbuf_addf(out, "%zu task%s: %zu to be %s, %zu to miss, %zu without cache", n,
+		n == 1 ? "" : "s", c.hits, c.hits == 1 ? "a hit" : "hits", c.misses, c.uncached);
+	if (c.unknown)
+		strbuf_addf(out, ", %zu unknown", c.unknown);
 	if (c.unneeded)
 		strbuf_addf(out, "; %zu not needed", c.unneeded);
 	strbuf_addch(out, '\n');

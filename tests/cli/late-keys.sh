@@ -59,8 +59,10 @@ b"
 a
 b"
 	run run p#use --dry
-	said 'p#use  known when its dependencies have run' "$1 its key waits"
+	said 'p#use  hit' "$1 its key is known where all before it is in place"
 	echo 'a c' >p/list
+	run run p#use --dry
+	said 'p#use  known when its dependencies have run' "$1 else its key waits"
 	run_use "$1 other sources are made" "gen use " "main
 a
 c"

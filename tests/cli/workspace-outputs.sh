@@ -108,8 +108,18 @@ exits 0 "a task behind it"
 run run app#check
 said 'all cached' "is a hit when nothing changed"
 run run app#check --dry
-said 'app#check  known when its dependencies have run' "its key waits"
-said 'gen#build  hit' "that of the writer does not"
+said '^◉ gen#build  hit' "a dry run knows the writer to be a hit"
+said '^◉ app#check  hit' "and, as its outputs are in place, the task behind it"
+said '^2 tasks: 2 to be hits, 0 to miss, 0 without cache$' "and counts both"
+git_ clean -qfdx packages/app
+run run app#check --dry
+said '^◉ gen#build  hit' "with the outputs gone the writer is one"
+said '^\? app#check  known when its dependencies have run  --------' "but not yet the task behind it"
+said '^2 tasks: 1 to be a hit, 0 to miss, 0 without cache, 1 unknown$' "which is counted by itself"
+run run app#check
+said 'all cached' "though the run finds it to be"
+run run app#check --dry --force
+said '^2 tasks: 0 to be hits, 2 to miss, 0 without cache$' "unread, both are to miss"
 
 # --- whose it is --------------------------------------------------------------------------------
 
