@@ -107,10 +107,10 @@ dispatch(int argc, char *const *argv, struct err *e)
 	if (!word) {
 		struct root root;
 
+		print_usage();
 		if (root_find(NULL, &root, e))
 			return -1;
 		root_release(&root);
-		print_usage();
 		return 0;
 	}
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))

@@ -4,6 +4,7 @@
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
+#include "util/path.h"
 #include "util/strbuf.h"
 #include "workspace/workspace.h"
 
@@ -100,6 +101,20 @@ only_project(const struct workspace *w, const struct scope *scope)
 	return w->projects[i];
 }
 
+/* Who comes from a package manager, or has only just begun, expects scripts to be tasks. */
+static void
+add_first_task(struct strbuf *sb, const struct project *here, const char *task)
+{
+	cleanup_free char *file = path_join(here ? here->dir : "", "vx.config.json");
+
+	strbuf_addf(sb,
+		", nor any other: %swrite { \"tasks\": { \"%s\": { \"exec\": { \"command\": \"…\" "
+		"} } } } "
+		"in %s%s",
+		here && !here->has_manifest ? "" : "scripts in a package.json are no tasks; ", task,
+		here ? "" : "the project's ", file);
+}
+
 /* "app has no task …", or "no selected project declares …", and where it can be found instead. */
 static int
 refuse_bare(const struct workspace *w, const struct selection *s, const struct scope *scope,
@@ -117,7 +132,10 @@ refuse_bare(const struct workspace *w, const struct selection *s, const struct s
 	if (!n) {
 		strbuf_addf(&text, "no project declares a task \"%s\"", task);
 		task_names(w, NULL, &tasks);
-		add_task_hint(&text, task, "", &tasks);
+		if (tasks.n)
+			add_task_hint(&text, task, "", &tasks);
+		else
+			add_first_task(&text, here, task);
 		htab_release(&tasks);
 		return err_set(e, ERR_USAGE, 0, "%s", text.buf);
 	}

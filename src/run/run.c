@@ -48,23 +48,23 @@ workers(const struct run_options *o, const struct settings *s, unsigned *ret, st
 {
 	unsigned cores = settings_usable_cores();
 	size_t n = o->concurrency ? strlen(o->concurrency) : 0;
+	bool is_share = n && o->concurrency[n - 1] == '%';
+	cleanup_free char *digits = NULL;
+	struct err ignored = ERR_INIT;
 	uint64_t v;
 
 	*ret = s->concurrency ? s->concurrency : cores;
 	if (!n)
 		return 0;
-	if (o->concurrency[n - 1] == '%') {
-		cleanup_free char *digits = xmemdupz(o->concurrency, n - 1);
-
-		if (num_parse_u64(digits, 1, 10000, &v, "--concurrency", e))
-			return -1;
+	digits = xmemdupz(o->concurrency, n - is_share);
+	if (num_parse_u64(digits, 1, 10000, &v, "", &ignored))
+		return err_set(e, ERR_USAGE, 0,
+			"--concurrency: '%s' is neither a whole number from 1 to 10000 nor, like "
+			"50%%, a share of the cores",
+			o->concurrency);
+	if (is_share)
 		v = cores * v / 100;
-		*ret = v ? (unsigned)v : 1;
-		return 0;
-	}
-	if (num_parse_u64(o->concurrency, 1, 10000, &v, "--concurrency", e))
-		return -1;
-	*ret = (unsigned)v;
+	*ret = v ? (unsigned)v : 1;
 	return 0;
 }
 

@@ -24,6 +24,16 @@ root_release(struct root *r)
 	*r = (struct root){.fd = -1};
 }
 
+/* The error begins with the name of a file in `dir`, which is no path from here. */
+static int
+place_below(const char *dir, struct err *e)
+{
+	const struct err in = *e;
+
+	err_clear(e);
+	return err_set(e, in.kind, 0, "%s%s%s", dir, strcmp(dir, "/") ? "/" : "", in.text);
+}
+
 /* A directory that could be the root. */
 struct candidate {
 	char *dir;
@@ -87,7 +97,7 @@ look_at(int fd, struct candidate *c, struct arena *a, struct err *e)
 
 	settings_init(&settings);
 	if (settings_load(fd, a, &settings, e) < 0)
-		return err_wrap(e, "%s", c->dir);
+		return place_below(c->dir, e);
 	if (settings.projects) {
 		declare(c, "vx.workspace.json", settings.projects, settings.nprojects);
 		return 1;
@@ -123,7 +133,7 @@ claims(const struct candidate *c, const char *start, struct arena *a, struct err
 	if (!strcmp(c->dir, start))
 		return 1;
 	if (members_parse(&c->globs, c->source, c->dir, a, &m, e) < 0)
-		return err_wrap(e, "%s", c->dir);
+		return place_below(c->dir, e);
 	r = members_claim(&m, below(start, c->dir));
 	members_release(&m);
 	return r;

@@ -7,6 +7,7 @@ cd "$W" || exit 99
 run
 exits 2 "vx alone outside any workspace"
 said 'no workspace' "says so"
+said 'vx COMMAND' "and what it can do"
 run frobnicate
 exits 2 "an unknown verb"
 said 'frobnicate' "is named"
@@ -69,6 +70,8 @@ usage() { # NAME REGEX ARGS...
 usage "unknown option" 'unknown (option|flag).*--concurency' build --all --concurency 2
 said '--concurrency' "the nearest option is offered"
 usage "a number that is none" '--concurrency' build --all --concurrency two
+said "'two' is neither a whole number from 1 to 10000 nor, like 50%, a share of the cores" "both ways are named"
+usage "a share that is none" "'x%' is neither" build --all --concurrency x%
 usage "a number out of range" '--concurrency' build --all --concurrency 0
 usage "the same for a dry run" '--concurrency' build --all --dry --concurrency 0
 usage "unknown task" 'biuld' biuld --all
@@ -87,6 +90,18 @@ usage "no task" 'task' --all
 cd p || exit 99
 usage "a directory outside any project" 'project' build
 cd .. || exit 99
+
+# Scripts of a package manager are no tasks.
+mkdir "$T/bare"
+cd "$T/bare" || exit 99
+echo '{ "name": "root", "workspaces": ["lib"] }' >package.json
+echo '{ "name": "lib", "scripts": { "build": "true" } }' | put lib/package.json
+usage "a workspace without tasks" 'no project declares a task "build", nor any other: scripts in a package.json are no tasks; write \{ "tasks": \{ "build": ' build --all
+cd lib || exit 99
+usage "the same in a member" ' in lib/vx\.config\.json$' build
+echo '{ "projects": ["lib"], "concurrency": 0 }' >../vx.workspace.json
+usage "a setting" "^vx: $T/bare/vx\.workspace\.json:1:[0-9]+: concurrency: " build
+cd "$W" || exit 99
 
 # Config errors: file, line, column and the path of the value.
 config() { put p/b/vx.config.json; }

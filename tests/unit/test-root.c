@@ -96,7 +96,7 @@ test_precedence(void)
 	refused("broken", "broken/package.json", ERR_CONFIG);
 	ws_write("below/vx.workspace.json", "{'projects': ['../*']}");
 	refused("below",
-		"/below: vx.workspace.json:1:15: projects[0]: '../*': leaves the workspace's root, "
+		"/below/vx.workspace.json:1:15: projects[0]: '../*': leaves the workspace's root, "
 		"the directory of vx.workspace.json: move that file up",
 		ERR_CONFIG);
 }
