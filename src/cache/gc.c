@@ -246,8 +246,10 @@ drop_blobs(struct sweep *w, bool dry, struct gc_result *res)
 		const struct mark *m = &w->marks[i];
 		uint64_t disk = m->blob.disk;
 
-		if (m->owner == OWNER_KEPT || m->blob.used_s > newest ||
-			(!dry && !store_remove(w->s, &m->blob))) {
+		bool young = m->owner != OWNER_KEPT && m->blob.used_s > newest;
+
+		res->young += young ? disk : 0;
+		if (m->owner == OWNER_KEPT || young || (!dry && !store_remove(w->s, &m->blob))) {
 			res->left += disk;
 			continue;
 		}

@@ -26,7 +26,8 @@ struct gc_limits {
 struct gc_result {
 	uint64_t entries, bytes;        /* rows dropped, and what blobs of theirs went */
 	uint64_t orphans, orphan_bytes; /* blobs that no row needed before either */
-	uint64_t left;                  /* what remains on the disk */
+	uint64_t young; /* what would have gone, but may be of a save under way: see limits.alone */
+	uint64_t left;  /* what remains on the disk, that included */
 };
 
 /* 1 done; 0 given up after budget_ns (0: no limit) or because a stop is asked, before anything was

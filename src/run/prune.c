@@ -79,7 +79,7 @@ open_cache(struct prune *p, struct err *e)
 static void
 say(const struct prune_options *o, const struct gc_result *r, struct strbuf *out)
 {
-	char freed[32], orphans[32];
+	char freed[32], orphans[32], young[32];
 
 	if (o->json) {
 		strbuf_addf(out,
@@ -99,6 +99,13 @@ say(const struct prune_options *o, const struct gc_result *r, struct strbuf *out
 			(unsigned long long)r->orphans, r->orphans == 1 ? "file" : "files",
 			orphans);
 	strbuf_addch(out, '\n');
+	if (!r->young)
+		return;
+	gc_size_text(r->young, young, sizeof(young));
+	strbuf_addf(out,
+		"%s that no result needs stay: files younger than an hour may be in use by other "
+		"workspaces; prune again later\n",
+		young);
 }
 
 /* The signal that asked for the stop; it is blocked, and pending. */

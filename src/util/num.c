@@ -61,7 +61,8 @@ num_parse_size(const char *s, uint64_t *ret_bytes, struct err *e)
 	if (parse_with_unit(s, units, array_len(units), ret_bytes))
 		return 0;
 	return err_set(e, ERR_USAGE, 0,
-		"write a whole number from 1 on, and K, M, G or T behind it, like 10G");
+		"write a whole number from 1 on, and K, M, G or T behind it (or KB, MB, …), like "
+		"10G");
 }
 
 int

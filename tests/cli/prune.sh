@@ -151,6 +151,7 @@ run run build --all --cache-dir "$S"
 run cache prune --older-than 1s --max-size 1K --cache-dir "$S"
 exits 0 "a shared cache"
 is "$(sql "$S" 'SELECT count(*) FROM entries')" 0 "its rows go"
+said '^[1-9][0-9.]* [KM]?i?B that no result needs stay: files younger than an hour may be in use' "it says what stays"
 ok "its young blobs stay" test "$(blobs "$S")" -gt 5
 aged "$S"
 run run a#build --force --cache-dir "$S"
