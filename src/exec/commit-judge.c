@@ -668,6 +668,7 @@ commit_judge(struct commit *c, struct exec_result *r, struct err *e)
 		speak(c, i);
 	}
 	note_ignored(&j);
+	denials_join_advice(r);
 	denials_sort(r);
 	c->judged = true;
 	return 0;

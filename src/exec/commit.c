@@ -105,6 +105,24 @@ commit_add_entry(struct commit *c, const struct status_entry *en)
 	htab_putn(&c->by_path, c->v[c->n - 1].path, strlen(path), (void *)(uintptr_t)c->n);
 }
 
+size_t
+commit_unstored(const struct commit *c, size_t max, struct strvec *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 1; i < c->n; i++) {
+		const struct entry *en = &c->v[i];
+
+		if (en->fate != FATE_MOVE || en->type == ENTRY_DIR ||
+			policy_is_output(c->policy, en->path) ||
+			policy_leaves_unstored(c->policy, en->path))
+			continue;
+		if (n++ < max)
+			strvec_push(ret, en->path);
+	}
+	return n;
+}
+
 /* Before anything is read or moved, the scratch is made to hold only what may go. */
 
 /* For what the task left without the permissions that we need; no link is followed. */

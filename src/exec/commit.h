@@ -37,6 +37,10 @@ int commit_judge(struct commit *c, struct exec_result *r, struct err *e);
  * there, whatever their modes, which are in ret. */
 int commit_outputs(struct commit *c, struct outputs *ret, int *ret_fd, struct err *e);
 
+/* Of the files and links that are kept, those that the declared outputs do not select, and do not leave out
+ * on purpose: up to `max` of their paths. Returns how many there are. */
+size_t commit_unstored(const struct commit *c, size_t max, struct strvec *ret);
+
 /* Of outputs to which the task adds, one that it could see and has removed; NULL: none. Borrowed. */
 const char *commit_removed(const struct commit *c);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/denials.h"
+#include "proto/status.h"
 #include "util/alloc.h"
+#include "util/path.h"
 
 static void
 denial_release(struct exec_denial *d)
@@ -57,6 +59,25 @@ compare(const void *va, const void *vb)
 		return a->class < b->class ? -1 : 1;
 	order = strcmp(a->path, b->path);
 	return order ? order : a->op - b->op;
+}
+
+void
+denials_join_advice(struct exec_result *r)
+{
+	for (size_t w = 0; w < r->ndenials; w++) {
+		const struct exec_denial *written = &r->denials[w];
+
+		if (written->op != DENIAL_WRITE || !*written->grant)
+			continue;
+		for (size_t i = 0; i < r->ndenials; i++) {
+			struct exec_denial *d = &r->denials[i];
+
+			/* What is written in a directory that is hidden is in a new one. */
+			if ((d->op == DENIAL_READ || d->op == DENIAL_LIST) &&
+				path_is_within(written->path, d->path))
+				*d->grant = '\0';
+		}
+	}
 }
 
 void

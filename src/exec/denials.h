@@ -16,6 +16,9 @@ enum {
  * lesser class, or is dropped. */
 void denials_add_take(struct exec_result *r, struct exec_denial *d);
 /* Findings first, then by path and operation. */
+/* What was written, too, is no input, and to write it includes to read it: one of the two tells what to
+ * write in the config. */
+void denials_join_advice(struct exec_result *r);
 void denials_sort(struct exec_result *r);
 
 #endif

@@ -27,6 +27,20 @@ copy_if_set(struct strvec *env, char *const *base, const char *name)
 	}
 }
 
+bool
+env_has(const struct taskdef *t, const char *name)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < array_len(essentials) && !has; i++)
+		has = !strcmp(essentials[i], name);
+	for (size_t i = 0; i < t->npass_through && !has; i++)
+		has = !strcmp(t->pass_through[i], name);
+	for (size_t i = 0; i < t->ndefine && !has; i++)
+		has = !strcmp(t->define[i].name, name);
+	return has;
+}
+
 /* An entry that holds a ':' cannot be spelled in PATH: left out. */
 static void
 add_bin(struct strbuf *path, const char *dir)

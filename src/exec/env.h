@@ -16,6 +16,9 @@ struct taskdef;
 void env_build(const char *root_path, const struct project *p, const struct taskdef *t,
 	const char *task_id, char *const *base, struct strvec *ret);
 
+/* Whether a variable of vx's environment, or one defined in its place, is in that. */
+bool env_has(const struct taskdef *t, const char *name);
+
 /* That of a command whose output is in a key, in the project at `dir` from the root: all of `base`,
  * and node_modules/.bin first on PATH. VX_RUN_WORKSPACE is set, VX_RUN_TASK is not. */
 void env_build_probe(const char *root_path, const char *dir, char *const *base, struct strvec *ret);

@@ -73,6 +73,17 @@ policy_is_output(const struct policy *p, const char *path)
 }
 
 bool
+policy_leaves_unstored(const struct policy *p, const char *path)
+{
+	const struct globset *set = policy_outputs(p);
+
+	for (size_t i = 0; set && i < set->npos; i++)
+		if (glob_match(set->pos[i], path))
+			return true;
+	return is_tool_cache(path);
+}
+
+bool
 policy_hides_output(const struct policy *p, const char *path)
 {
 	const struct outputs_part part = {p->added, false};

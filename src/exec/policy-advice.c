@@ -90,20 +90,22 @@ add_field(
 	strbuf_addch(sb, ']');
 }
 
-/* Those of the paths that the field can name: its own files, or all others. */
+/* Those of the paths that the field of cache.inputs or cache.outputs can name: its own files, or all
+ * others. */
 static void
-add_inputs(struct strbuf *sb, const struct policy *p, const struct strvec *paths, bool own)
+add_globs(struct strbuf *sb, const struct policy *p, const struct strvec *paths, bool inputs,
+	bool own)
 {
 	const char *base = own ? p->node->project->dir : "", *before = sb->len ? ", " : "";
 	bool any = false;
 
 	for (size_t i = 0; i < paths->n; i++) {
-		if (is_own(p, paths->v[i]) != own || !can_be_input(p, paths->v[i]))
+		if (is_own(p, paths->v[i]) != own || (inputs && !can_be_input(p, paths->v[i])))
 			continue;
 		if (any)
 			strbuf_adds(sb, ", ");
 		else
-			strbuf_addf(sb, "%scache.inputs.%s: [", before,
+			strbuf_addf(sb, "%scache.%s.%s: [", before, inputs ? "inputs" : "outputs",
 				own ? "files" : "workspaceFiles");
 		add_path(sb, base, paths->v[i], "**");
 		any = true;
@@ -117,8 +119,18 @@ policy_inputs_text(const struct policy *p, const struct strvec *paths)
 {
 	struct strbuf sb = STRBUF_INIT;
 
-	add_inputs(&sb, p, paths, true);
-	add_inputs(&sb, p, paths, false);
+	add_globs(&sb, p, paths, true, true);
+	add_globs(&sb, p, paths, true, false);
+	return strbuf_take(&sb);
+}
+
+char *
+policy_outputs_text(const struct policy *p, const struct strvec *paths)
+{
+	struct strbuf sb = STRBUF_INIT;
+
+	add_globs(&sb, p, paths, false, true);
+	add_globs(&sb, p, paths, false, false);
 	return strbuf_take(&sb);
 }
 
@@ -195,7 +207,7 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	const struct cachedef *cache = p->node->def->cache;
 	const char *own = p->node->project->dir;
 	cleanup_strvec struct strvec one = STRVEC_INIT;
-	cleanup_free char *inputs = NULL;
+	cleanup_free char *inputs = NULL, *outputs = NULL;
 	struct strbuf sb = STRBUF_INIT;
 
 	/* A credential store: of those that are outside only these are told of. */
@@ -203,16 +215,19 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 		return store_text(p, path);
 	strvec_push(&one, path);
 	inputs = policy_inputs_text(p, &one);
+	outputs = policy_outputs_text(p, &one);
 	/* Where grants follow from the cache block, an exec.sandbox would take their place. */
 	if (p->derived && cache && !write && *inputs) {
 		strbuf_adds(&sb, inputs);
 		return strbuf_take(&sb);
 	}
 	if (p->derived && cache && write && !is_definition(path)) {
-		if (is_own(p, path))
-			add_field(&sb, "cache.outputs.files", own, path, "**");
-		else
-			add_field(&sb, "cache.outputs.workspaceFiles", "", path, "**");
+		strbuf_adds(&sb, outputs);
+		return strbuf_take(&sb);
+	}
+	if (p->derived && cache && !write && !is_own(p, path)) {
+		add_path(&sb, "", path, ".");
+		strbuf_adds(&sb, " is ignored by git: name the task that makes it in dependsOn");
 		return strbuf_take(&sb);
 	}
 	if (p->derived)
@@ -225,5 +240,8 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 		else
 			strbuf_adds(&sb, " (git ignores it, so it cannot be in the key)");
 	}
+	/* Kept and not stored, it would be missing after a hit. */
+	if (write && cache && !is_definition(path) && !policy_leaves_unstored(p, path))
+		strbuf_addf(&sb, ", and %s", outputs);
 	return strbuf_take(&sb);
 }

@@ -69,6 +69,9 @@ int policy_compile(struct policy *p, struct err *e);
 const struct globset *policy_outputs(const struct policy *p);
 /* Whether the path is under this task's declared outputs. */
 bool policy_is_output(const struct policy *p, const char *path);
+/* Whether it need not be one, when the task wrote it: an entry "!" of the outputs says so, or it is in the
+ * cache of a tool. */
+bool policy_leaves_unstored(const struct policy *p, const char *path);
 /* Whether it was hidden from the task at its start for that: what it does not leave there, goes. */
 bool policy_hides_output(const struct policy *p, const char *path);
 
@@ -98,6 +101,8 @@ char *policy_grant_text(const struct policy *p, bool write, const char *path);
 /* What to write to have these workspace files in the key of the task: `cache.inputs.files: ["a", "b"],
  * cache.inputs.workspaceFiles: ["lib/c"]`. Empty when git ignores all of them. Owned. */
 char *policy_inputs_text(const struct policy *p, const struct strvec *paths);
+/* The same to have what was written there stored with the result. Owned. */
+char *policy_outputs_text(const struct policy *p, const struct strvec *paths);
 
 /* Up to `max` existing workspace files, outside node_modules, that the policy lets the task read and
  * no part of its key covers: what keeps a confined result from being proven. Returns how many were

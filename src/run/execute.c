@@ -78,22 +78,20 @@ read_result(struct task *t, const struct exec_result *r)
 static void
 note_walled_reads(struct job *j, const struct exec_result *r)
 {
-	cleanup_strbuf struct strbuf list = STRBUF_INIT;
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->ndenials; i++) {
 		const struct exec_denial *d = &r->denials[i];
 
-		if (d->class != DENIAL_WALLED || n++ >= WALLED_SHOWN)
+		if (d->class != DENIAL_WALLED || !*d->grant)
 			continue;
-		strbuf_adds(&list, list.len ? ", " : "");
-		strbuf_add_sanitised(&list, d->path, strlen(d->path));
+		if (n++ < WALLED_SHOWN)
+			settle_note(
+				j, "hidden from it, outside its project; to show it: %s", d->grant);
 	}
-	if (n)
-		settle_note(j,
-			"hidden from it, outside its project: %s%s (allow.read shows what it "
-			"names)",
-			list.buf, n > WALLED_SHOWN ? ", …" : "");
+	if (n > WALLED_SHOWN)
+		settle_note(j, "hidden from it, outside its project: %zu more name%s",
+			n - WALLED_SHOWN, n - WALLED_SHOWN == 1 ? "" : "s");
 }
 
 /* Whatever else the result depends on is in its key, or was hidden from it. */
@@ -271,6 +269,26 @@ note_empty_inputs(struct job *j)
 			glob_text(cache->files.pos[0]), cache->files.npos > 1 ? ", …" : "");
 }
 
+/* A variable that is keyed moves the key alone; most likely the command was to have it, too. */
+static void
+note_kept_back(struct job *j)
+{
+	const struct taskdef *def = j->task->node->def;
+	cleanup_strbuf struct strbuf names = STRBUF_INIT;
+
+	for (size_t i = 0; def->cache && i < def->cache->nenv; i++) {
+		const char *name = def->cache->env[i];
+
+		if (getenv(name) && !env_has(def, name))
+			strbuf_addf(&names, "%s\"%s\"", names.len ? ", " : "", name);
+	}
+	if (names.len)
+		settle_note(j,
+			"in its key, but not in its environment: to pass it on, "
+			"exec.env.passThrough: [%s]",
+			names.buf);
+}
+
 /* Its own goes; of what others have made there, one that adds to it has to know how it was. */
 static int
 prepare_outputs(struct sched *s, struct job *j, struct err *e)
@@ -310,6 +328,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	if (check_key(s, j, e) || plan_inputs(s->plan, t, e) || serve_prepare(j, e))
 		return -1;
 	note_empty_inputs(j);
+	note_kept_back(j);
 	j->executor = executor_for(s, t, e);
 	if (!j->executor)
 		return -1;

@@ -15,7 +15,8 @@
 #include <stdarg.h>
 
 enum {
-	UNKEYED_SHOWN = 3 /* design §4: up to three files */
+	UNKEYED_SHOWN = 3, /* design §4: up to three files */
+	UNSTORED_SHOWN = 3,
 };
 
 void
@@ -61,6 +62,24 @@ judge_making(struct job *j, const struct exec_result *r, enum entry_making *ret,
 			"covers it; narrow what it may read",
 			files.v[0], files.n > 1 ? ", …" : "");
 	return 0;
+}
+
+/* It was granted to be written, and is kept; but who has a hit misses it. */
+static void
+note_unstored(struct job *j, const struct exec_result *r)
+{
+	cleanup_strvec struct strvec paths = STRVEC_INIT;
+	cleanup_free char *outputs = NULL;
+	size_t n = r->commit ? commit_unstored(r->commit, UNSTORED_SHOWN, &paths) : 0;
+
+	if (!n)
+		return;
+	outputs = policy_outputs_text(j->policy, &paths);
+	if (n > paths.n)
+		settle_note(j, "kept but not stored, so that no hit brings it: %s, and %zu more",
+			outputs, n - paths.n);
+	else
+		settle_note(j, "kept but not stored, so that no hit brings it: %s", outputs);
 }
 
 static void
@@ -218,6 +237,8 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 	if (truth == 1) {
 		if (write_row(s, j, &made, &en, &why))
 			settle_note(j, "not saved: %s", why.text);
+		else
+			note_unstored(j, r);
 		log_debug("phase", "%s row written", t->node->id);
 	} else {
 		t->tainted = true;

@@ -49,8 +49,8 @@ for outputs in '"dist/**"' '"dist/*"' '"dist/?", "dist/{a??,h??,ow?}"'; do
 	said '^hop$' "the links are listed"
 	is "$(grep -cx own "$OUT")" 3 "a link within the grant is followed"
 	said_not '^(secret|deep|shared)$' "no other is"
-	said 'hidden from it, outside its project:.* packages/other(,| )' "the target is named"
-	said 'hidden from it, outside its project:.*packages/c(,| )' "so is the one behind two links"
+	said 'hidden from it, outside its project; to show it: .*"packages/other"\]' "the target is named"
+	said 'hidden from it, outside its project; to show it: .*"packages/c"\]' "so is the one behind two links"
 done
 
 planter '"dist/**"'
@@ -60,7 +60,7 @@ for read in '"../a/dist"' '"../a/dist/*"' '"../a/dist/**/*"' \
 	exits 1 "allow.read $read"
 	is "$(grep -cx own "$OUT")" 3 "a link within the grant is followed"
 	said_not '^(secret|deep|shared)$' "no other is"
-	said 'hidden from it, outside its project:.* packages/other(,| )' "the target is named"
+	said 'hidden from it, outside its project; to show it: .*"packages/other"\]' "the target is named"
 done
 
 # What the link leads to is granted by its own path.

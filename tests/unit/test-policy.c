@@ -567,7 +567,16 @@ test_grant_text(void)
 	grant_is(p, false, "tsconfig.base.json", "allow.read: [\"../../tsconfig.base.json\"]");
 	grant_is(p, false, "packages/app/package.json", "allow.read: [\"package.json\"]");
 	grant_is(p, false, "packages/lib/dist/l.js", "allow.read: [\"../lib/dist/l.js\"]");
-	grant_is(p, true, "packages/app/gen", "allow.write: [\"gen\"]");
+	grant_is(p, true, "packages/app/gen",
+		"allow.write: [\"gen\"], and cache.outputs.files: [\"gen\"]");
+	grant_is(p, true, "packages/util/gen",
+		"allow.write: [\"../util/gen\"], and cache.outputs.workspaceFiles: "
+		"[\"packages/util/gen\"]");
+	grant_is(p, true, "packages/app/dist/a", "allow.write: [\"dist/a\"]");
+	grant_is(p, true, "packages/app/dist/tmp/a", "allow.write: [\"dist/tmp/a\"]");
+	grant_is(p, true, "packages/app/node_modules/.cache/a",
+		"allow.write: [\"node_modules/.cache/a\"]");
+	grant_is(p, true, "packages/app/package.json", "allow.write: [\"package.json\"]");
 	grant_is(p, false, "packages/app/.env",
 		"allow.read: [\".env\"] (git ignores it, so it cannot be in the key)");
 	check_inputs_text(p);
@@ -582,9 +591,11 @@ test_grant_text(void)
 		"take \"README\" out of deny.read, and cache.inputs.files: [\"README\"]");
 	grant_is(p, false, "packages/app/src/a.key",
 		"take \"**/*.key\" out of deny.read (git ignores it, so it cannot be in the key)");
-	grant_is(p, true, "packages/app/out/keep/x", "take \"out/keep\" out of deny.write");
+	grant_is(p, true, "packages/app/out/keep/x",
+		"take \"out/keep\" out of deny.write, and cache.outputs.files: [\"out/keep/x\"]");
 	grant_is(p, true, "packages/util/x",
-		"take \"../util\" out of deny.write, and allow.write: [\"../util/x\"]");
+		"take \"../util\" out of deny.write, and allow.write: [\"../util/x\"], and "
+		"cache.outputs.workspaceFiles: [\"packages/util/x\"]");
 	policy_free(p);
 
 	app_task.sandbox = NULL;
@@ -597,6 +608,9 @@ test_grant_text(void)
 		"cache.outputs.workspaceFiles: [\"packages/util/gen\"]");
 	grant_is(p, true, "packages/util/package.json",
 		"exec.sandbox with allow.write: [\"../util/package.json\"]");
+	grant_is(p, false, "packages/util/dist/u.js",
+		"\"packages/util/dist/u.js\" is ignored by git: name the task that makes it in "
+		"dependsOn");
 	grant_is(p, false, "packages/app/.env",
 		"exec.sandbox with allow.read: [\".env\"] (git ignores it, so it cannot be in the "
 		"key)");
