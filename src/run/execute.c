@@ -130,6 +130,7 @@ on_done(void *ctx, struct exec_result *r)
 	struct task *t = j->task;
 	struct err e = ERR_INIT;
 	bool aborted = sched_is_stopping(s);
+	const char *error = NULL;
 	bool save, left;
 
 	remove_job(s, j);
@@ -139,10 +140,8 @@ on_done(void *ctx, struct exec_result *r)
 		t->status = TASK_ABORTED;
 	if (t->node->def->persistent)
 		serve_ended(j, r);
-	if (r->outcome == EXEC_NOT_STARTED) {
-		strbuf_addch(&r->error, '\n');
-		captured_add(&j->output, EXEC_STDERR, r->error.buf, r->error.len);
-	}
+	if (r->outcome == EXEC_NOT_STARTED)
+		error = r->error.buf;
 	if (r->output_cut)
 		settle_note(j,
 			"output after the command's exit was cut: a process it left running still "
@@ -177,14 +176,8 @@ on_done(void *ctx, struct exec_result *r)
 		left = !t->sandboxed || (left && !aborted);
 		t->status = aborted ? TASK_ABORTED : TASK_FAILED;
 		t->exit_code = t->exit_code ? t->exit_code : 1;
-		if (!aborted) {
-			cleanup_strbuf struct strbuf line = STRBUF_INIT;
-
-			strbuf_adds(&line, "vx: ");
-			strbuf_add_sanitised(&line, e.text, strlen(e.text));
-			strbuf_addch(&line, '\n');
-			captured_add(&j->output, EXEC_STDERR, line.buf, line.len);
-		}
+		if (!aborted)
+			error = e.text;
 	}
 	if (j->remember && left)
 		own_remember(s, j, r);
@@ -193,7 +186,7 @@ on_done(void *ctx, struct exec_result *r)
 	log_debug("phase", "%s scratch dropped", t->node->id);
 	if (!t->node->def->cache || s->plan->outputs_are_inputs)
 		s->files_stale = true;
-	sched_report_end(s, t, j, &j->output, r);
+	sched_report_end(s, t, j, &j->output, error, r);
 	exec_result_release(r);
 	free_job(j);
 	sched_end_task(s, t);

@@ -112,7 +112,7 @@ hit_serve(struct sched *s, struct task *t, bool current)
 	t->status = TASK_HIT;
 	t->cache = current ? CACHE_UP_TO_DATE : CACHE_RESTORED;
 	t->duration_ns = clock_monotonic_ns() - begin;
-	sched_report_end(s, t, &shown, &output, NULL);
+	sched_report_end(s, t, &shown, &output, NULL, NULL);
 	captured_release(&output);
 	strvec_release(&shown.notes);
 	sched_end_task(s, t);

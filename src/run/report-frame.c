@@ -253,6 +253,19 @@ report_add_denial(struct strbuf *out, const struct exec_denial *d)
 }
 
 void
+report_add_error(const struct report *r, struct strbuf *out, const struct report_end *end)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+
+	if (!end->error)
+		return;
+	strbuf_adds(&line, "vx: ");
+	strbuf_add_sanitised(&line, end->error, strlen(end->error));
+	report_add_coloured(r, out, RED, line.buf);
+	strbuf_addch(out, '\n');
+}
+
+void
 report_add_denials(const struct report *r, struct strbuf *out, const struct exec_result *res)
 {
 	char title[64];
@@ -311,6 +324,7 @@ report_add_frame(const struct report *r, struct strbuf *out, const struct report
 	if (end->command)
 		report_add_command(r, out, end->command);
 	report_add_captured(r, out, end->output);
+	report_add_error(r, out, end);
 	report_add_denials(r, out, end->result);
 	report_add_notes(r, out, end);
 	report_add_frame_close(r, out, end->task, outcome.buf);

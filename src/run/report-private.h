@@ -98,6 +98,7 @@ void report_add_captured(const struct report *r, struct strbuf *out, const struc
 void report_add_access(struct strbuf *out, const struct exec_denial *d);
 /* The same as a line, and below it what would allow it. */
 void report_add_denial(struct strbuf *out, const struct exec_denial *d);
+void report_add_error(const struct report *r, struct strbuf *out, const struct report_end *end);
 void report_add_denials(const struct report *r, struct strbuf *out, const struct exec_result *res);
 void report_add_notes(const struct report *r, struct strbuf *out, const struct report_end *end);
 void report_add_frame_close(

@@ -258,9 +258,7 @@ add_live_close(struct report *r, struct strbuf *out, const struct report_end *en
 	if (r->live_mid_line)
 		strbuf_addch(out, '\n');
 	report_add_outcome(&outcome, end->task, end->result);
-	/* What vx itself says of a command that could not be started never streamed. */
-	if (end->result && end->result->outcome == EXEC_NOT_STARTED)
-		report_add_captured(r, out, end->output);
+	report_add_error(r, out, end);
 	report_add_denials(r, out, end->result);
 	report_add_notes(r, out, end);
 	report_add_frame_close(r, out, end->task, outcome.buf);

@@ -42,6 +42,7 @@ struct report_end {
 	const struct task *task;
 	const char *command;              /* as executed; NULL: not executed */
 	const struct captured *output;    /* NULL: none */
+	const char *error;                /* vx's own, one line; NULL: none */
 	const struct exec_result *result; /* NULL: not executed */
 	const char *const *notes;         /* one line each */
 	size_t nnotes;

@@ -113,12 +113,12 @@ bool sched_restores_left(const struct sched *s);
 /* All that t depends on has ended. */
 void sched_became_ready(struct sched *s, struct task *t);
 bool sched_is_stopping(const struct sched *s);
-/* Ends a task by an error of vx itself, shown as what it printed on stderr; while the run is stopping,
- * as aborted. j may be NULL. */
+/* Ends a task by an error of vx itself, before its command is started; while the run is stopping, as
+ * aborted. j may be NULL. */
 void sched_fail_task(struct sched *s, struct task *t, struct job *j, struct err *e);
-/* Tells the report and the history; j, output and r may be NULL. */
+/* Tells the report and the history. All but the first two may be NULL; `error` is vx's own. */
 void sched_report_end(struct sched *s, struct task *t, const struct job *j,
-	const struct captured *output, const struct exec_result *r);
+	const struct captured *output, const char *error, const struct exec_result *r);
 /* The index cannot be read or written: said once, and the work goes on without it. */
 void sched_index_failed(struct sched *s, const struct err *why);
 bool sched_wants_cache(const struct sched *s, const struct task *t);

@@ -81,12 +81,15 @@ sched_result_release(struct sched_result *r)
 }
 void
 sched_report_end(struct sched *s, struct task *t, const struct job *j,
-	const struct captured *output, const struct exec_result *r)
+	const struct captured *output, const char *error, const struct exec_result *r)
 {
+	bool executed = j && r && r->outcome != EXEC_NOT_STARTED;
+
 	report_ended(s->o->report, &(struct report_end){
 					   .task = t,
-					   .command = j ? j->command : NULL,
+					   .command = executed ? j->command : NULL,
 					   .output = output,
+					   .error = error,
 					   .result = r,
 					   .notes = j ? (const char *const *)j->notes.v : NULL,
 					   .nnotes = j ? j->notes.n : 0,
@@ -105,24 +108,14 @@ sched_is_stopping(const struct sched *s)
 void
 sched_fail_task(struct sched *s, struct task *t, struct job *j, struct err *e)
 {
-	cleanup_strbuf struct strbuf line = STRBUF_INIT;
-	struct captured own, *output = j ? &j->output : &own;
+	bool stopping = sched_is_stopping(s);
 
-	captured_init(&own);
 	if (!t->started_ns)
 		t->started_ns = (int64_t)clock_wall_ns();
 	t->exit_code = 1;
-	if (sched_is_stopping(s)) {
-		t->status = TASK_ABORTED; /* what went wrong is that it was to stop */
-	} else {
-		t->status = TASK_FAILED;
-		strbuf_adds(&line, "vx: ");
-		strbuf_add_sanitised(&line, e->text, strlen(e->text));
-		strbuf_addch(&line, '\n');
-		captured_add(output, EXEC_STDERR, line.buf, line.len);
-	}
-	sched_report_end(s, t, j, output, NULL);
-	captured_release(&own);
+	/* What went wrong is that it was to stop. */
+	t->status = stopping ? TASK_ABORTED : TASK_FAILED;
+	sched_report_end(s, t, j, NULL, stopping ? NULL : e->text, NULL);
 	err_clear(e);
 	sched_end_task(s, t);
 }
@@ -150,7 +143,7 @@ skip(struct sched *s, struct task *t, const struct node *because)
 	t->exit_code = 1;
 	t->started_ns = (int64_t)clock_wall_ns();
 	if (!node_is_group(t->node))
-		sched_report_end(s, t, NULL, NULL, NULL);
+		sched_report_end(s, t, NULL, NULL, NULL, NULL);
 	sched_end_task(s, t);
 }
 
@@ -537,7 +530,7 @@ sched_close_books(struct sched *s)
 			t->exit_code = 1;
 			t->started_ns = (int64_t)clock_wall_ns();
 			if (!node_is_group(t->node))
-				sched_report_end(s, t, NULL, NULL, NULL);
+				sched_report_end(s, t, NULL, NULL, NULL, NULL);
 		}
 		ok &= t->status == TASK_SUCCESS || t->status == TASK_HIT ||
 		      t->status == TASK_UNNEEDED;

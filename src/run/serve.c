@@ -37,7 +37,7 @@ leave_out(struct sched *s, struct task *t)
 {
 	t->status = TASK_UNNEEDED;
 	t->started_ns = (int64_t)clock_wall_ns();
-	sched_report_end(s, t, NULL, NULL, NULL);
+	sched_report_end(s, t, NULL, NULL, NULL, NULL);
 	sched_end_task(s, t);
 }
 

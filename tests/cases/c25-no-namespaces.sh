@@ -18,6 +18,7 @@ refused() { # NAME COMMAND...: runs vx through it
 	is "$(wc -l <"$T/why" | tr -d ' ')" 1 "$r_name: one line says why"
 	diag "$(cat "$T/why")"
 	said_not '^ran$' "$r_name: the command was not run"
+	said_not 'STDERR' "$r_name: nor is it said to have printed that"
 	ok "$r_name: nothing of it is there" test ! -e "$T/ran"
 	said_not 'loopback|RTNETLINK' "$r_name: the message is not about loopback"
 	cat "$T/why" >>"$T/texts"

@@ -50,6 +50,8 @@ exits 1 "outputs that select an edited source"
 is "$(ran)" 0 "nothing ran"
 said 'vx: cache.outputs "src/\*\*" selects src/s.txt, which has changes that git does not have: vx would delete it\. Exclude it \("!src/s.txt"\), commit it, or name the outputs more narrowly' \
 	"it says which, why and what to do"
+said_not 'STDERR' "as its own words"
+said_not '^\$ ' "and shows no command, as none ran"
 sources >"$T/after"
 ok "every source is as it was" cmp "$T/before" "$T/after"
 git_ checkout -q p/src/s.txt
