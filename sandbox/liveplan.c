@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/liveplan.h"
+#include "proto/never.h"
 #include "sandbox/host.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -54,6 +55,15 @@ wall_off(struct look *lk, const char *dir)
 	}
 }
 
+static void
+add_manifest(struct liveplan *p, const char *path, const struct stat *st)
+{
+	struct livemanifest *m = xmalloc(sizeof(*m));
+
+	*m = (struct livemanifest){st->st_ino, st->st_ctim};
+	htab_putn_copy(&p->manifests, path, strlen(path), m);
+}
+
 static enum fs_visit
 look_visit(void *ctx, const struct fs_entry *entry)
 {
@@ -65,6 +75,8 @@ look_visit(void *ctx, const struct fs_entry *entry)
 
 	if (is_too_much(lk->pl))
 		return FS_VISIT_STOP;
+	if (never_is_manifest(path))
+		add_manifest(lk->pl->p, path, entry->st);
 	if (!strcmp(entry->name, "HEAD") && liverules_is_repository(lr, dir))
 		wall_off(lk, dir);
 	/* What hangs below such a directory is refused only where it is served. */
@@ -169,6 +181,7 @@ liveplan_make(struct liveplan *p, const struct liverules *lr)
 	struct planning pl = {.p = p, .lr = lr, .todo = STRVEC_INIT};
 
 	*p = (struct liveplan){0};
+	htab_init(&p->manifests);
 	htab_init(&pl.looked);
 	htab_init(&pl.walled);
 	/* The workspace itself is always served: what is made in it is seen. */
@@ -188,5 +201,8 @@ liveplan_release(struct liveplan *p)
 		fd_close(&p->v[i].fd);
 	}
 	free(p->v);
+	for (size_t i = 0; i < p->manifests.n; i++)
+		free(p->manifests.entries[i].value);
+	htab_release(&p->manifests);
 	*p = (struct liveplan){0};
 }

@@ -20,6 +20,8 @@
 #define SANDBOX_LIVEPLAN_H
 
 #include "sandbox/liverules.h"
+#include "util/htab.h"
+#include <sys/stat.h>
 
 enum {
 	LIVE_BINDS_MAX = 1000,
@@ -36,10 +38,17 @@ struct livebind {
 		 * made of the name meanwhile; what that has put there is not the command's */
 };
 
+/* A package.json that stood in a read-write bind. */
+struct livemanifest {
+	ino_t ino;
+	struct timespec ctime;
+};
+
 struct liveplan {
 	struct livebind *v; /* none lies in another */
 	size_t n, cap, nwrites;
-	bool cut; /* a limit was met: some are served that could have been bound */
+	struct htab manifests; /* path from the workspace -> struct livemanifest */
+	bool cut;              /* a limit was met: some are served that could have been bound */
 };
 
 void liveplan_make(struct liveplan *p, const struct liverules *lr);

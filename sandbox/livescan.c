@@ -20,6 +20,7 @@ enum {
 struct scan {
 	struct livescan *sc;
 	const struct liverules *lr;
+	const struct liveplan *plan;
 	const char *top, *scratch, *workspace;
 	int topfd, proc, out;
 	struct timespec since;
@@ -99,6 +100,20 @@ is_planted(const struct scan *s, const char *path, const struct fs_entry *entry)
 	return liverules_ends_never(s->lr, path, entry->st->st_mode & S_IFMT);
 }
 
+/* Anything of that name that was not there as it is, by its own path: one that was moved with the directory
+ * that holds it is older than the command, too. */
+static bool
+is_new_manifest(const struct scan *s, const char *path, const struct stat *st)
+{
+	const struct livemanifest *was;
+
+	if (!never_is_manifest(path) || ruleset_names_write(s->lr->rules, path, path))
+		return false;
+	was = htab_get(&s->plan->manifests, path);
+	return !was || was->ino != st->st_ino || was->ctime.tv_sec != st->st_ctim.tv_sec ||
+	       was->ctime.tv_nsec != st->st_ctim.tv_nsec;
+}
+
 static enum fs_visit
 visit(void *ctx, const struct fs_entry *entry)
 {
@@ -113,15 +128,13 @@ visit(void *ctx, const struct fs_entry *entry)
 	/* Nothing hides in a directory that its maker closed. */
 	if (S_ISDIR(mode) && (mode & 0700) != 0700 && set_mode_at(s, entry, mode | 0700))
 		return FS_VISIT_STOP;
-	if (!S_ISREG(mode) || !has_changed(s, entry->st))
-		return FS_VISIT_CONTINUE;
-	if (mode & (S_ISUID | S_ISGID)) {
+	if (is_new_manifest(s, path, entry->st))
+		add(s, path, NULL);
+	if (S_ISREG(mode) && (mode & (S_ISUID | S_ISGID)) && has_changed(s, entry->st)) {
 		if (set_mode_at(s, entry, mode & ~(mode_t)(S_ISUID | S_ISGID)))
 			return FS_VISIT_STOP;
 		s->sc->nsetid++;
 	}
-	if (never_is_manifest(path) && !ruleset_names_write(s->lr->rules, path, path))
-		add(s, path, NULL);
 	return FS_VISIT_CONTINUE;
 }
 
@@ -148,6 +161,7 @@ livescan_run(struct livescan *sc, const struct liveplan *p, const struct liverul
 	struct scan s = {
 		.sc = sc,
 		.lr = lr,
+		.plan = p,
 		.scratch = scratch,
 		.workspace = workspace,
 		.proc = procfd,

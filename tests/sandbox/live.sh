@@ -320,6 +320,16 @@ x
 is "$(cat "$S"/out/*-.husky/pre-commit)" x "what was moved out is whole"
 is "$(stat -c %a "$W/out/suid")" 755 "a set-id bit is taken away"
 like "$ERR" 'note: 1 file lost the set-user-ID' "and that is said"
+# A package.json that is a link, and those that a rename has brought out of node_modules, unchanged.
+fresh
+mkdir -p "$W/out/node_modules/p/deep" "$W/out/old"
+for d in node_modules/p node_modules/p/deep old; do echo '{"workspaces":["*"]}' >"$W/out/$d/package.json"; done
+own
+live 'cd out; echo "{}" >x.json; ln -s x.json package.json; mkfifo fifo; mkdir f; mv fifo f/package.json
+	mv node_modules/p p; echo x >old/file' 'write out'
+is "$(sed -n 's/.*planted \(.*\), which stands/\1/p' "$ERR" | sort | tr '\n' ' ')" \
+	"out/f/package.json out/p/deep/package.json out/p/package.json out/package.json " \
+	"links, fifos and moved ones are told, what stood there is not"
 if [ "$(id -u)" = 0 ]; then
 	mkdir "$T/other"
 	mount -t tmpfs other "$T/other" 2>/dev/null && {

@@ -167,6 +167,8 @@ test_scan(void)
 	struct liveplan p = {.v = &bind, .n = 1};
 	struct livescan sc;
 	struct tree scratch;
+	struct stat was;
+	struct livemanifest known;
 	cleanup_close int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	tree_make(&scratch);
@@ -176,6 +178,12 @@ test_scan(void)
 	rule(SPEC_WRITE, false, "out");
 	compile();
 	bind.fd = fs_open_beneath(t.fd, name, O_PATH | O_DIRECTORY, 0);
+	htab_init(&p.manifests);
+	if (fs_stat_beneath(t.fd, "out/deep/x/package.json", &was))
+		tree_die("stat");
+	known = (struct livemanifest){was.st_ino, was.st_ctim};
+	htab_putn_copy(
+		&p.manifests, "out/deep/x/package.json", strlen("out/deep/x/package.json"), &known);
 	if (chdir(scratch.path))
 		tree_die("chdir");
 	livescan_run(&sc, &p, &lr, scratch.path, t.path, proc, never_changed);
@@ -190,6 +198,7 @@ test_scan(void)
 		"what is in the bound directory, and no file that is as it was");
 	ok(!sc.failed && !sc.nsetid, "nothing else");
 	livescan_release(&sc);
+	htab_release(&p.manifests);
 	close(bind.fd);
 	if (chdir("/"))
 		tree_die("chdir");
