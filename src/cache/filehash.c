@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file is a table of rows sorted by path: mapped, not read (docs/CACHE.md).
+ * The file is a table of rows sorted by path (docs/CACHE.md).
  * What was learned in this run lives in a table beside it and is merged in at close. A run asks for
  * paths in nearly sorted order, so the row after the last one found is tried first.
  *

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "util/table.h"
+#include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	TABLE_BYTE_ORDER = 0x01020304,
@@ -43,56 +44,51 @@ checksum(const void *data, size_t n)
 }
 
 static bool
-is_sound(const struct table *t, const struct table_kind *kind)
+is_sound(const struct header *h, const struct table_kind *kind, uint64_t size)
 {
-	const struct header *h = t->map;
-	size_t body;
+	uint64_t body = size - sizeof(*h);
 
-	if (t->map_len < sizeof(*h) || memcmp(h->magic, kind->magic, sizeof(h->magic)) != 0 ||
-		h->version != kind->version || h->byte_order != TABLE_BYTE_ORDER)
-		return false;
-	body = t->map_len - sizeof(*h);
-	return h->nrows <= body / kind->row_size && h->nbytes == body - h->nrows * kind->row_size &&
-	       checksum(h + 1, body) == h->checksum;
+	return !memcmp(h->magic, kind->magic, sizeof(h->magic)) && h->version == kind->version &&
+	       h->byte_order == TABLE_BYTE_ORDER && h->nrows <= body / kind->row_size &&
+	       h->nbytes == body - h->nrows * kind->row_size;
 }
 
 int
 table_open(int dirfd, const char *name, const struct table_kind *kind, struct table *ret)
 {
 	cleanup_close int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct table t = {0};
-	const struct header *h;
+	cleanup_free char *body = NULL;
+	struct header h;
 	struct stat st;
-	void *map;
+	size_t n;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -1;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0)
+	/* The header says how long a sound file is, so that nobody's huge one is read for nothing. */
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(h) ||
+		pread(fd, &h, sizeof(h), 0) != sizeof(h) ||
+		!is_sound(&h, kind, (uint64_t)st.st_size))
 		return -1;
-	/* It is only ever replaced, never written, so the map does not change or end early. */
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-	if (map == MAP_FAILED)
+	n = (size_t)st.st_size - sizeof(h);
+	/* Not mapped: whoever truncates a mapped file kills its readers. */
+	body = xmalloc(n + 1);
+	if (pread(fd, body, n, sizeof(h)) != (ssize_t)n || checksum(body, n) != h.checksum)
 		return -1;
-	t.map = map;
-	t.map_len = (size_t)st.st_size;
-	if (!is_sound(&t, kind)) {
-		table_close(&t);
-		return -1;
-	}
-	h = t.map;
-	t.rows = h + 1;
-	t.nrows = (size_t)h->nrows;
-	t.bytes = (const char *)t.rows + t.nrows * kind->row_size;
-	t.nbytes = (size_t)h->nbytes;
-	*ret = t;
+	*ret = (struct table){
+		.rows = body,
+		.nrows = (size_t)h.nrows,
+		.bytes = body + h.nrows * kind->row_size,
+		.nbytes = (size_t)h.nbytes,
+		.body = body,
+	};
+	body = NULL;
 	return 1;
 }
 
 void
 table_close(struct table *t)
 {
-	if (t->map)
-		munmap((void *)(uintptr_t)t->map, t->map_len);
+	free(t->body);
 	*t = (struct table){0};
 }
 

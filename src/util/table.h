@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of rows and the bytes that they point into: mapped, not read, in the machine's byte order, and
- * written whole. For memories that cost nothing but time when they are lost: a file of another kind,
+ * A file of rows and the bytes that they point into, in the machine's byte order, read and written
+ * whole. For memories that cost nothing but time when they are lost: a file of another kind,
  * version, byte order or checksum is none. The checksum finds damage, not malice.
  */
 #ifndef UTIL_TABLE_H
@@ -20,8 +20,7 @@ struct table {
 	size_t nrows;
 	const char *bytes;
 	size_t nbytes;
-	const void *map;
-	size_t map_len;
+	void *body; /* owned: rows and bytes */
 };
 
 /* 1; 0: there is none; -1: there is one that is not to be believed. The caller checks each place in

@@ -50,4 +50,25 @@ is "$(cat out/f)" "built" "a probe that removes them is seen in the same run"
 is "$(ran)" "t " "and they are restored"
 run run t
 said "up to date" "and are there again"
+
+# The memory is cut short in the middle of a run.
+mkdir -p many/src cut
+i=0
+while [ $i -lt 300 ]; do
+	echo $i >"many/src/a-file-with-a-name-of-some-length-$i"
+	i=$((i + 1))
+done
+echo '{ "projects": ["many", "cut"] }' >vx.workspace.json
+put cut/vx.config.json <<'E'
+{ "name": "cut", "tasks": { "t": { "exec": { "command": ": >../.vx/stat" } } } }
+E
+put many/vx.config.json <<'E'
+{ "name": "many", "tasks": { "t": { "dependsOn": ["cut#t"], "exec": { "command": "true" },
+	"cache": { "inputs": { "files": ["src/**"] }, "outputs": { "files": [] } } } } }
+E
+run run many#t
+run run many#t
+echo x >many/src/new
+run run many#t
+exits 0 "the memory is emptied while it is in use"
 done_testing
