@@ -55,6 +55,9 @@ is_keyed(const struct policy *p, const char *path)
 	return keyed;
 }
 
+/* Its own grants are then all there are. */
+static const char in_place[] = "exec.sandbox, in place of what is derived, with ";
+
 /* A path relative to `base` as a string of JSON, in the grammar of globs; `self` stands for the base
  * itself. */
 static void
@@ -184,7 +187,7 @@ add_denied(struct strbuf *sb, const struct policy *p, bool write, const char *pa
 static char *
 store_text(const struct policy *p, const char *path)
 {
-	const char *with = p->derived ? "exec.sandbox with " : "";
+	const char *with = p->derived ? in_place : "";
 
 	if (p->home && path_is_within(path, p->home))
 		return xasprintf("%sallow.read: [\"~/%s\"]", with, path_below(path, p->home));
@@ -231,7 +234,7 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 		return strbuf_take(&sb);
 	}
 	if (p->derived)
-		strbuf_adds(&sb, "exec.sandbox with ");
+		strbuf_adds(&sb, in_place);
 	if (!add_denied(&sb, p, write, path))
 		add_field(&sb, write ? "allow.write" : "allow.read", own, path, ".");
 	if (!write && cache && !is_keyed(p, path)) {

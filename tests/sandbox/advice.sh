@@ -76,7 +76,7 @@ run run app#build --sandbox
 exits 1 "a file of another project"
 said 'note: hidden from it, outside its project; to show it: cache.inputs.workspaceFiles: \["p/greet"\]$' \
 	"derived grants: an input"
-app '' "$(cache ', "workspaceFiles": ["p/greet/include/**"]' '')" 'cat ../greet/include/deep/h'
+app '' "$(cache ', "workspaceFiles": ["p/greet"]' '')" 'cat ../greet/include/deep/h'
 run run app#build --sandbox
 exits 0 "written so"
 app "$(sandbox '"read": ["in"]')" "$(cache '' '')" 'cat ../greet/include/deep/h'

@@ -607,12 +607,14 @@ test_grant_text(void)
 	grant_is(p, true, "packages/util/gen",
 		"cache.outputs.workspaceFiles: [\"packages/util/gen\"]");
 	grant_is(p, true, "packages/util/package.json",
-		"exec.sandbox with allow.write: [\"../util/package.json\"]");
+		"exec.sandbox, in place of what is derived, with allow.write: "
+		"[\"../util/package.json\"]");
 	grant_is(p, false, "packages/util/dist/u.js",
 		"\"packages/util/dist/u.js\" is ignored by git: name the task that makes it in "
 		"dependsOn");
 	grant_is(p, false, "packages/app/.env",
-		"exec.sandbox with allow.read: [\".env\"] (git ignores it, so it cannot be in the "
+		"exec.sandbox, in place of what is derived, with allow.read: [\".env\"] (git "
+		"ignores it, so it cannot be in the "
 		"key)");
 	ok(!policy_read_is_finding(p, "packages/app/lib/__pycache__") &&
 			policy_read_is_finding(p, "packages/app/lib/pycache"),
@@ -621,8 +623,8 @@ test_grant_text(void)
 
 	app_task.cache = NULL;
 	p = build(NULL, &e);
-	grant_is(
-		p, false, "packages/util/u.ts", "exec.sandbox with allow.read: [\"../util/u.ts\"]");
+	grant_is(p, false, "packages/util/u.ts",
+		"exec.sandbox, in place of what is derived, with allow.read: [\"../util/u.ts\"]");
 	policy_free(p);
 }
 
