@@ -150,6 +150,12 @@ name_packed(char name[NAME_SIZE])
 	memcpy(name + NAME_LEN, PACKED, sizeof(PACKED));
 }
 
+static bool
+is_file_at(int dir, const char *name, struct stat *ret)
+{
+	return !fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW) && S_ISREG(ret->st_mode);
+}
+
 /* The directory of a blob that is here, plain or packed, or -1. */
 static int
 find_blob(struct store *s, const struct digest *d, char ret_name[NAME_SIZE], struct stat *ret)
@@ -158,12 +164,10 @@ find_blob(struct store *s, const struct digest *d, char ret_name[NAME_SIZE], str
 
 	if (dir < 0)
 		return -1;
-	if (fstatat(dir, ret_name, ret, AT_SYMLINK_NOFOLLOW)) {
-		name_packed(ret_name);
-		if (fstatat(dir, ret_name, ret, AT_SYMLINK_NOFOLLOW))
-			return -1;
-	}
-	return S_ISREG(ret->st_mode) ? dir : -1;
+	if (is_file_at(dir, ret_name, ret))
+		return dir;
+	name_packed(ret_name);
+	return is_file_at(dir, ret_name, ret) ? dir : -1;
 }
 
 bool
@@ -195,28 +199,34 @@ drop_damaged(struct store *s, const struct blob *b)
 }
 
 static int
+open_file(int dir, const char *name, struct stat *ret)
+{
+	cleanup_close int fd =
+		openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+	return fd >= 0 && !fstat(fd, ret) && S_ISREG(ret->st_mode) ? take_fd(&fd) : -1;
+}
+
+static int
 open_blob(struct store *s, const struct digest *d, struct blob *ret)
 {
-	enum {
-		FLAGS = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-	};
-	cleanup_close int fd = -1;
 	struct stat st;
+	int fd;
 
 	ret->dir = shard_of(s, d, false, ret->name);
 	if (ret->dir < 0)
 		return -1;
-	fd = openat(ret->dir, ret->name, FLAGS);
+	fd = open_file(ret->dir, ret->name, &st);
 	ret->packed = fd < 0;
 	if (fd < 0) {
 		name_packed(ret->name);
-		fd = openat(ret->dir, ret->name, FLAGS);
+		fd = open_file(ret->dir, ret->name, &st);
 	}
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (fd < 0)
 		return -1;
 	ret->size = (uint64_t)st.st_size;
 	ret->used_s = st.st_mtim.tv_sec;
-	return take_fd(&fd);
+	return fd;
 }
 
 /* Whether a blob that a save has found holds what it should. A power cut leaves files of no length and
@@ -325,6 +335,9 @@ temp_keep(struct store *s, struct temp *t, const struct digest *d)
 		name_packed(name);
 	if (!r && !fstat(t->fd, &st))
 		s->written += (uint64_t)st.st_blocks * 512;
+	/* What is in the place of a blob and is no file would be a miss for ever. */
+	if (!r && !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode))
+		r = unlinkat(dir, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
 	if (!r && t->name[0]) {
 		r = renameat(s->tmp, t->name, dir, name);
 		if (!r)

@@ -94,7 +94,8 @@ damage(const struct digest *d, int how)
 	cleanup_close int fd = -1;
 
 	blob_path(d, path);
-	unlinkat(ws_fd, path, 0);
+	if (unlinkat(ws_fd, path, 0) && errno == EISDIR)
+		unlinkat(ws_fd, path, AT_REMOVEDIR);
 	switch (how) {
 	case 0: /* torn */
 		fd = openat(ws_fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
@@ -110,6 +111,9 @@ damage(const struct digest *d, int how)
 	case 3:
 		mkfifoat(ws_fd, path, 0644);
 		break;
+	case 4:
+		mkdirat(ws_fd, path, 0755);
+		break;
 	}
 }
 
@@ -118,7 +122,7 @@ test_damage(void)
 {
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
-	for (int how = 0; how < 4; how++) {
+	for (int how = 0; how < 5; how++) {
 		struct digest d = put("precious", 8);
 		cleanup_close int to = temp_file("", 0);
 		struct err e = ERR_INIT;
@@ -129,6 +133,8 @@ test_damage(void)
 		ok_int(get(&d, &out), 0, "a damaged blob is a miss (bytes)");
 		if (how < 2)
 			ok(!store_has(s, &d), "and is dropped");
+		put("precious", 8);
+		ok_int(get(&d, &out), 1, "and is there when it was put again");
 		damage(&d, -1);
 	}
 }
