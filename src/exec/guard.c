@@ -46,6 +46,9 @@ forward_signals(const struct watch *w)
 
 	while (read(w->signals, &si, sizeof(si)) == sizeof(si)) {
 		pidfd_send_signal(w->pidfd, (int)si.ssi_signo, NULL, 0);
+		/* A task may have stopped the core, its parent, which shall hear what ends it. */
+		if (si.ssi_signo != SIGTSTP && si.ssi_signo != SIGCONT)
+			pidfd_send_signal(w->pidfd, SIGCONT, NULL, 0);
 		/* The shell that waits for us is to see the stop. The core stops its tasks and itself;
 		 * the SIGCONT that wakes us is read here next, and forwarded. */
 		if (si.ssi_signo == SIGTSTP)

@@ -28,6 +28,7 @@ put p/a/vx.config.json <<E
 	"slow": { "exec": { "command": "exec 9>$T/held; sleep 1000", "timeout": 300 } },
 	"forever": { "exec": { "command": "exec 9>$T/held; sleep 1000" } },
 	"stubborn": { "exec": { "command": "exec 9>$T/held; trap '' TERM; while :; do :; done", "timeout": 300 } },
+	"halt": { "exec": { "command": "exec 9>$T/held; kill -STOP \$PPID; echo up >$T/up; sleep 1000" } },
 	"leaves": { "exec": { "command": "sleep 1000 & echo \$! >$T/left; echo said" } },
 	"next": { "dependsOn": ["serve"], "exec": { "command": "touch $T/next" } }
 } }
@@ -137,4 +138,15 @@ ok "nothing is left" released
 run run a#leaves
 exits 0 "the next run finds a clean place"
 kill "$(cat "$T/left")"
+# A task can stop the core, which is its parent.
+hold held
+bg run a#halt
+ok "a task that stops its parent" await up
+kill -TERM "$BG"
+ok "does not hold up a signal" timeout 40 tail --pid="$BG" -f /dev/null
+# shellcheck disable=SC2046 # pids
+kill -CONT $(cat "/proc/$BG/task/$BG/children" 2>/dev/null) 2>/dev/null
+bg_wait
+is "$RC" 143 "which ends the run"
+ok "nothing is left" released
 done_testing
