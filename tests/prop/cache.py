@@ -15,6 +15,7 @@ it reads (tests/tool/maker.c), so a hit that serves what an execution would not 
 
 	VX_PROP_ROUNDS=10000	runs of vx; by default some seconds' worth
 	VX_PROP_SEED=17		only the workspace of this seed
+	VX_PROP_FIRST=4000	the first seed, 1 by default
 	VX_PROP_KEEP=1		leaves the directory of a failure, and names it
 """
 
@@ -1806,7 +1807,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rounds = int(os.environ.get("VX_PROP_ROUNDS", DEFAULT_ROUNDS))
     only = os.environ.get("VX_PROP_SEED")
-    seed, failed = int(only or 1), 0
+    seed, failed = int(only or os.environ.get("VX_PROP_FIRST", 1)), 0
     keep = False
     try:
         done = workspaces = 0
