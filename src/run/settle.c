@@ -33,7 +33,8 @@ settle_note(struct job *j, const char *fmt, ...)
 
 /* What the result may claim of its making (design §4). */
 static int
-judge_making(struct job *j, const struct exec_result *r, enum entry_making *ret, struct err *e)
+judge_making(struct sched *s, struct job *j, const struct exec_result *r, enum entry_making *ret,
+	struct err *e)
 {
 	cleanup_strvec struct strvec files = STRVEC_INIT;
 	cleanup_free char *inputs = NULL;
@@ -44,6 +45,10 @@ judge_making(struct job *j, const struct exec_result *r, enum entry_making *ret,
 	*ret = MADE_CONFINED;
 	if (!r->proven_possible)
 		return 0;
+	/* A list made anew for another task's key has dropped them (plan_list_files). Should they be others
+	 * now, the key is another one, too, and nothing is saved. */
+	if (plan_inputs(s->plan, j->task, e))
+		return -1;
 	if (policy_unkeyed(j->policy, &j->task->inputs, UNKEYED_SHOWN, &files, e) < 0)
 		return -1;
 	if (!files.n) {
@@ -211,7 +216,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 
 	if (save) {
 		stored = store_result(s, j, r, &made, &en, &why);
-		if (stored < 0 || (stored && judge_making(j, r, &en.making, &why)))
+		if (stored < 0 || (stored && judge_making(s, j, r, &en.making, &why)))
 			settle_note(j, "not saved: %s", why.text);
 		save = stored > 0 && !err_is_set(&why);
 	}

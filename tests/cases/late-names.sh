@@ -94,6 +94,15 @@ side_by_side gen told bundle
 exits 0 "what the task makes itself"
 said_not 'not saved' "is no name that came"
 
+# `told` needs a command without a cache, so the files are listed anew for its key while `bundle` runs.
+fresh
+config "$explicit" '' <<-'E'
+	:
+E
+side_by_side gen told bundle
+exits 0 "a list made anew while a task runs, and no name came"
+said_not 'not proven' "its result is proven: all that it may read is in its key"
+
 # Tasks of one project run side by side, and the first time nothing of what they make is there yet. All that
 # is there is granted.
 echo '{ "projects": ["p"] }' >vx.workspace.json
