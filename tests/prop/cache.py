@@ -1043,10 +1043,15 @@ class Model:
             ran.append(t.id)
             visible = self.visible(t, tree, listed) if confined else None
             if confined and t.cached:
-                covered = {p for u in w.closure(t) for p in self.selected(u, tree)} | {t.project.dir + "/package.json"}
-                covered |= set(self.inputs(t, key_tree, key_listed))
+                covered = {p for u in w.closure(t) for p in self.selected(u, tree)}
+                # Of what is in its key, the inputs are as well: of a command without `cache`, all files of its project.
+                for u in [t, *w.closure(t)]:
+                    if u.ops:
+                        covered |= set(self.inputs(u, key_tree, key_listed)) | {u.project.dir + "/package.json"}
                 beyond = {p for p in visible - covered if tree[p][0] != "d" and "node_modules" not in p.split("/")}
             if t.cached and (how.write or confined):
+                # Of a result that is not stored, known by name is what it left: that of a sandbox with --no-cache, too.
+                stamps[t.id] = None
                 if confined and t.grants is not None and not t.grants.get("allow", {}).get("write"):
                     # Outputs that it may not write: whether those of before go, the pages do not say.
                     for path in self.selected(t, tree):
@@ -1138,7 +1143,7 @@ class Model:
                 if confined and frames is not None:
                     noted = "confined, not proven" in frames[t.id]
                     if int(not noted) + 1 not in range(level[0], level[1] + 1):
-                        raise Wrong("%s: %s; beyond its key: %s" % (t.id, "not proven" if noted else "no note", sorted(beyond)))
+                        raise Wrong("%s: %s; beyond its key: %s" % (t.id, frames[t.id] if noted else "no note", sorted(beyond)))
                     level = (1, 1) if noted else (2, 2)
                 made = Entry(*level, self.selected(t, tree), said)
                 kept = self.store(key, made, certain is False)
