@@ -49,6 +49,7 @@ struct learned {
 	bool keep;   /* false: not a fact any more, e.g. the file is gone */
 	bool looked; /* under trust: id is the answer */
 	struct file_id id;
+	uint64_t changed_at; /* of filehash.nchanges */
 };
 
 struct filehash {
@@ -62,6 +63,7 @@ struct filehash {
 	bool *same;           /* by row: looked at, and the row is the answer under trust */
 	struct arena arena;
 	struct htab learned;
+	uint64_t nchanges;
 	bool changed;
 	bool trust;
 	struct beside looker;
@@ -271,25 +273,46 @@ drop_row(struct filehash *fh, size_t row)
 	}
 }
 
+/* The row that speaks of the file, or NULL. */
+static const struct stat_row *
+known_row(const struct filehash *fh, const char *path, size_t len, size_t row)
+{
+	const struct learned *l;
+
+	if (row != SIZE_MAX && fh->state[row] != ROW_REPLACED)
+		return &fh->rows[row];
+	l = htab_getn(&fh->learned, path, len);
+	return l && l->keep ? &l->row : NULL;
+}
+
+static void
+forget_gone(struct filehash *fh, const char *path, size_t len, size_t row)
+{
+	struct learned *l;
+
+	if (!known_row(fh, path, len, row))
+		return;
+	drop_row(fh, row);
+	l = learned_at(fh, path, len);
+	l->keep = false;
+	l->changed_at = ++fh->nchanges;
+	fh->changed = true;
+}
+
 /* The identity of what `st` is, by the memory or by reading. */
 static int
 identify(struct filehash *fh, int rootfd, const char *path, size_t len, size_t row,
 	struct file_id *ret, struct stat *st, struct err *e)
 {
-	struct learned *l = NULL;
-	const struct stat_row *known = NULL;
+	struct learned *l;
+	bool differs;
+	const struct stat_row *known = known_row(fh, path, len, row);
 	int64_t learned_ns;
 	struct digest d;
 	int r;
 
-	if (row != SIZE_MAX && fh->state[row] != ROW_REPLACED) {
-		known = &fh->rows[row];
+	if (row != SIZE_MAX && fh->state[row] != ROW_REPLACED)
 		fh->state[row] = ROW_ASKED;
-	} else {
-		l = htab_getn(&fh->learned, path, len);
-		if (l && l->keep)
-			known = &l->row;
-	}
 	*ret = (struct file_id){.kind = kind_of(st->st_mode)};
 	if (ret->kind == FILE_OTHER)
 		return 0;
@@ -306,15 +329,22 @@ identify(struct filehash *fh, int rootfd, const char *path, size_t len, size_t r
 			"%s has the attribute user.overlay.whiteout, which would hide it from a "
 			"sandboxed task: remove it (setfattr -x)",
 			path);
-	drop_row(fh, row);
-	l = learned_at(fh, path, len);
-	l->keep = r;
-	fh->changed = true;
 	if (!r) {
 		/* gone, or something else by now; the next look sees what */
+		forget_gone(fh, path, len, row);
 		*ret = (struct file_id){.kind = FILE_ABSENT};
 		return 0;
 	}
+	l = htab_getn(&fh->learned, path, len);
+	differs = known ? !digest_equal(&known->digest, &d) ||
+				  kind_of(known->seen.mode) != kind_of(st->st_mode)
+			: l != NULL;
+	drop_row(fh, row);
+	l = learned_at(fh, path, len);
+	l->keep = true;
+	if (differs)
+		l->changed_at = ++fh->nchanges;
+	fh->changed = true;
 	filestate_take(&l->row.seen, st, learned_ns);
 	l->row.digest = d;
 	*ret = (struct file_id){.kind = kind_of(st->st_mode), .digest = d};
@@ -370,7 +400,7 @@ filehash_get(struct filehash *fh, int rootfd, const char *path, struct file_id *
 	if (fstatat(rootfd, path, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (!is_gone(errno))
 			return err_set(e, ERR_IO, errno, "stat %s", path);
-		drop_row(fh, row);
+		forget_gone(fh, path, len, row);
 	} else if (identify(fh, rootfd, path, len, row, &id, &st, e)) {
 		return -1;
 	}
@@ -378,6 +408,20 @@ filehash_get(struct filehash *fh, int rootfd, const char *path, struct file_id *
 		remember(fh, path, len, row, &id);
 	*ret = id;
 	return 0;
+}
+
+uint64_t
+filehash_changes(const struct filehash *fh)
+{
+	return fh->nchanges;
+}
+
+bool
+filehash_changed_since(const struct filehash *fh, const char *path, uint64_t n)
+{
+	const struct learned *l = htab_get(&fh->learned, path);
+
+	return l && l->changed_at > n;
 }
 
 void

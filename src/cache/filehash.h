@@ -31,6 +31,10 @@ int filehash_open(int dirfd, struct filehash **ret, struct err *e);
 /* The identity now. Errors only when a file cannot be read, naming it. */
 int filehash_get(
 	struct filehash *fh, int rootfd, const char *path, struct file_id *ret, struct err *e);
+/* How many files were seen to have changed, and whether this one has since there were `n`: for naming what
+ * made a key another one. A change is seen by filehash_get alone, when it has been asked before. */
+uint64_t filehash_changes(const struct filehash *fh);
+bool filehash_changed_since(const struct filehash *fh, const char *path, uint64_t n);
 /* "100644:<hex>", "100755:<hex>", "120000:<hex>", "absent", "other": what a key holds. */
 struct strbuf;
 enum {

@@ -111,6 +111,57 @@ test_kinds(void)
 	ws_end();
 }
 
+static void
+test_changes(void)
+{
+	uint64_t n;
+
+	ws_begin();
+	open_memory();
+	ws_write("f", "one");
+	ws_write("g", "one");
+	look("f");
+	look("g");
+	n = filehash_changes(fh);
+	ok(!filehash_changed_since(fh, "f", n), "what was seen once has not changed");
+	ws_write("f", "one");
+	look("f");
+	ok(!filehash_changed_since(fh, "f", n), "nor has what was written with the same bytes");
+	ws_write("f", "two");
+	look("f");
+	ok(filehash_changed_since(fh, "f", n), "other bytes are a change");
+	ok(!filehash_changed_since(fh, "g", n), "of that file alone");
+	ok(!filehash_changed_since(fh, "f", filehash_changes(fh)), "and none since");
+	n = filehash_changes(fh);
+	set_mode("g", 0755);
+	look("g");
+	ok(filehash_changed_since(fh, "g", n), "so is an x bit");
+	ws_remove("f");
+	look("f");
+	ok(filehash_changed_since(fh, "f", n), "and that it is gone");
+	n = filehash_changes(fh);
+	look("f");
+	ok(!filehash_changed_since(fh, "f", n), "once");
+	ws_write("f", "two");
+	look("f");
+	ok(filehash_changed_since(fh, "f", n), "and that it is back");
+	wait_past_racy("f");
+	look("f");
+	look("g");
+	close_memory(true);
+	open_memory();
+	look("f");
+	n = filehash_changes(fh);
+	ws_write("f", "six");
+	look("f");
+	ok(filehash_changed_since(fh, "f", n), "what an earlier run has seen counts");
+	ws_remove("g");
+	look("g");
+	ok(filehash_changed_since(fh, "g", n), "when it goes, too");
+	close_memory(false);
+	ws_end();
+}
+
 /* A file whose content changes with size and mtime the same: only ctime tells. */
 static void
 test_same_size_and_mtime(void)
@@ -416,6 +467,7 @@ main(void)
 {
 	test_kinds();
 	test_overlay_attribute();
+	test_changes();
 	test_same_size_and_mtime();
 	test_memory();
 	test_no_reading();
