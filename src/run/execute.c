@@ -110,6 +110,17 @@ note_late(struct job *j, const struct exec_result *r)
 		list.buf, r->late.n > LATE_SHOWN ? ", …" : "");
 }
 
+/* Where the fingerprint has moved, one notice says so of all. */
+static void
+note_unsaved(struct sched *s, struct job *j)
+{
+	const struct node *up = j->task->unsaved;
+
+	if (sched_keys_hold(s))
+		settle_note(j, "not saved: %s, which it needs, %s", up->id,
+			plan_task(s->plan, up)->status == TASK_FAILED ? "failed" : "was not");
+}
+
 /* Without the policy layer hidden files are as hidden, but nobody sees who asked for them: said once. */
 static void
 note_no_reports(struct sched *s, const struct exec_result *r)
@@ -166,6 +177,8 @@ on_done(void *ctx, struct exec_result *r)
 		note_late(j, r);
 		t->tainted = true;
 	}
+	if (t->unsaved && t->status == TASK_SUCCESS && sched_will_save(s, t))
+		note_unsaved(s, j);
 	save = t->status == TASK_SUCCESS && sched_will_save(s, t) && !t->tainted;
 	left = !t->sandboxed || (r->commit && !aborted && r->outcome == EXEC_EXITED);
 	/* Stopped by vx: nothing of it reaches the workspace (r->commit is dropped below). */
@@ -233,7 +246,8 @@ static int
 check_key(struct sched *s, struct job *j, struct err *e)
 {
 	struct task *t = j->task;
-	struct digest before = t->key;
+	cleanup_free char *what = NULL;
+	int r;
 
 	if (!sched_will_save(s, t) || t->tainted)
 		return 0;
@@ -241,14 +255,12 @@ check_key(struct sched *s, struct job *j, struct err *e)
 		t->tainted = true;
 		return 0;
 	}
-	if (plan_begin(s->plan, t, &j->moment, e))
-		return -1;
-	if (!digest_equal(&before, &t->key)) {
-		t->key = before;
+	r = plan_begin(s->plan, t, &j->moment, &what, e);
+	if (!r) {
 		t->tainted = true;
-		settle_note(j, "not saved: an input changed before it ran");
+		settle_note(j, "not saved: %s changed before it ran", what);
 	}
-	return 0;
+	return r < 0 ? -1 : 0;
 }
 
 /* Most likely a slip: then no edit would ever make the task run again. */

@@ -335,11 +335,36 @@ plan_key(struct plan *p, struct task *t, struct err *e)
 		/* An error in a config names the place, which says more. */
 		r = e->kind == ERR_CONFIG ? -1 : err_wrap(e, "task %s", t->node->id);
 	t->has_key = !r;
+	t->keyed_at = filehash_changes(p->fh);
 	return r;
 }
 
+/* The key once more. 1: it is what it was; 0: not so, and *ret_what (owned) names the first input that has
+ * changed. The task keeps the one that it had. */
+static int
+key_again(struct plan *p, struct task *t, const char *manifest, char **ret_what, struct err *e)
+{
+	struct digest before = t->key;
+	uint64_t since = t->keyed_at;
+	const char *what = NULL;
+
+	if (plan_key(p, t, e))
+		return -1;
+	if (digest_equal(&before, &t->key))
+		return 1;
+	t->key = before;
+	for (size_t i = 0; i < t->inputs.n && !what; i++)
+		if (filehash_changed_since(p->fh, t->inputs.paths[i], since))
+			what = t->inputs.paths[i];
+	if (!what && filehash_changed_since(p->fh, manifest, since))
+		what = manifest;
+	/* A name that came or went, where the files were listed anew. */
+	*ret_what = xstrdup(what ? what : "an input");
+	return 0;
+}
+
 int
-plan_begin(struct plan *p, struct task *t, struct moment *m, struct err *e)
+plan_begin(struct plan *p, struct task *t, struct moment *m, char **ret_what, struct err *e)
 {
 	cleanup_free char *manifest = path_join(t->node->project->dir, "package.json");
 
@@ -347,7 +372,7 @@ plan_begin(struct plan *p, struct task *t, struct moment *m, struct err *e)
 		return -1;
 	/* First: what changes between the two looks has changed since the moment. */
 	moment_take(m, p->w->rootfd, &t->inputs, t->node->project->has_manifest ? manifest : NULL);
-	return plan_key(p, t, e);
+	return key_again(p, t, manifest, ret_what, e);
 }
 
 int
@@ -427,7 +452,7 @@ int
 plan_still_true(struct plan *p, struct task *t, const struct moment *m, int64_t started_ns,
 	char **ret_what, struct err *e)
 {
-	struct digest before = t->key;
+	cleanup_free char *manifest = path_join(t->node->project->dir, "package.json");
 	const char *what = moment_find_change(m, p->w->rootfd);
 	int r;
 
@@ -436,13 +461,9 @@ plan_still_true(struct plan *p, struct task *t, const struct moment *m, int64_t 
 		return 0;
 	}
 	/* A write in the tick of the one before it shows in the digest alone. */
-	if (plan_key(p, t, e))
-		return -1;
-	if (!digest_equal(&before, &t->key)) {
-		t->key = before;
-		*ret_what = xstrdup("an input");
-		return 0;
-	}
+	r = key_again(p, t, manifest, ret_what, e);
+	if (r != 1)
+		return r;
 	if (!directory_changed(p, t, started_ns - RACY_WINDOW_NS))
 		return 1;
 	r = names_changed(p, t, ret_what, e);

@@ -53,6 +53,7 @@ struct task {
 	struct inputs inputs;
 	bool has_key;
 	struct digest key;
+	uint64_t keyed_at; /* filehash_changes then */
 	/* What comes before it may change what its key is made of, so that is made when its
 	 * dependencies are done: an uncached command, one with outputs in other projects, one that may
 	 * rewrite a fingerprint file, or, where it has probes, one whose key is not in its own. */
@@ -66,6 +67,8 @@ struct task {
 	size_t probes_left;
 	/* Its key no longer says what is on disk, or rests on one that does not: never saved. */
 	bool tainted;
+	/* The task that it needs for which that is so: it failed, or was not saved. */
+	const struct node *unsaved;
 
 	/* Persistent: */
 	bool foreground;  /* requested, by itself, by a group or as one that such a one needs */
@@ -140,8 +143,11 @@ int plan_inputs(struct plan *p, struct task *t, struct err *e);
  * ended. One that failed is the error. */
 int plan_key(struct plan *p, struct task *t, struct err *e);
 
-/* The same right before its command starts, and how its inputs look now, into an empty moment. */
-int plan_begin(struct plan *p, struct task *t, struct moment *m, struct err *e);
+/*
+ * Whether the key still holds right before the command starts, and how its inputs look now, into an empty
+ * moment. 1; 0: it does not, and *ret_what (owned) names what changed.
+ */
+int plan_begin(struct plan *p, struct task *t, struct moment *m, char **ret_what, struct err *e);
 
 /* Lists the files again: an uncached command has run since. */
 int plan_list_files(struct plan *p, struct err *e);

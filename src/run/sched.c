@@ -181,8 +181,10 @@ sched_became_ready(struct sched *s, struct task *t)
 		skip(s, t, because);
 		return;
 	}
-	if (because)
+	if (because) {
 		t->tainted = true;
+		t->unsaved = because;
+	}
 	if (node_is_group(t->node)) {
 		t->status = TASK_SUCCESS;
 		t->blocked_by = because;
@@ -236,6 +238,14 @@ sched_end_task(struct sched *s, struct task *t)
 		sched_tell_dependants(s, t);
 }
 
+/* What keeps those from being saved that need a tainted task: itself, unless it is never saved. */
+static const struct node *
+why_unsaved(const struct sched *s, const struct task *t)
+{
+	return t->unsaved && !(sched_will_save(s, t) && t->cache == CACHE_MISS) ? t->unsaved
+										: t->node;
+}
+
 /*
  * Iterative: a chain of 50,000 groups or skipped tasks must not be 50,000 calls deep, so ends that come
  * from within only queue.
@@ -255,7 +265,10 @@ sched_tell_dependants(struct sched *s, struct task *t)
 		for (size_t i = 0; i < node->ndependents; i++) {
 			struct task *down = plan_task(s->plan, node->dependents[i]);
 
-			down->tainted |= tainted;
+			if (tainted && !down->tainted) {
+				down->tainted = true;
+				down->unsaved = why_unsaved(s, s->ended[at]);
+			}
 			if (!--down->deps_left)
 				sched_became_ready(s, down);
 		}

@@ -26,8 +26,9 @@ fresh
 run run --all three
 exits 0 "an input that changes before the command starts"
 is "$(ran)" "one three two " "all of it runs"
-said 'not saved: an input changed before it ran' "the result is not saved, which is said"
-is "$(grep -c 'not saved' "$OUT")" 1 "once"
+said 'not saved: p/src/in changed before it ran' "the result is not saved, which is said"
+said 'not saved: p#two, which it needs, was not' "nor is that of a task that needs it"
+is "$(grep -c 'not saved' "$OUT")" 2 "each is said once"
 fresh
 echo 1 >p/src/in
 run run --all three
@@ -36,6 +37,17 @@ is "$(cat p/dist/two)" 1 "it is made of it"
 fresh
 run run --all three
 is "$(ran)" "" "then all is saved"
+
+# A task that needs a failed one, and one that needs that.
+project "$(task one '' false '"src/**"' ''), $(task two '"one"' true '' ''), \
+	\"all\": { \"dependsOn\": [\"two\"] }, $(task three '"all"' true '' ''), $(task four '"three"' false '' '')"
+run run --all four --continue=always
+exits 1 "a run that goes on after a failure"
+said 'not saved: p#one, which it needs, failed' "a task that needs the failed one is not saved, which is said"
+said 'not saved: p#two, which it needs, was not' "nor is one that needs that, by a group"
+is "$(grep -c 'not saved' "$OUT")" 2 "of one that fails it goes without saying"
+run run --all four --continue=always --cache local:r
+said_not 'not saved' "so it does in a run that saves nothing"
 
 # Nothing selected: most likely a slip.
 project "$(task none '' true '"lib/**"' '"dist/none/**"')"
