@@ -816,7 +816,9 @@ class Model:
         heads = self.open_heads(t)
         for n in range(1, len(parts) + 1):
             above = "/".join(parts[:n])
-            shown = any(v == above or v.startswith(above + "/") for v in [*visible, *heads])
+            shown = above in visible or any(v.startswith(above + "/") for v in [*visible, *heads])
+            # A file where a grant begins is shown if it is granted: `deny` may name it, too.
+            shown |= above in heads and tree.get(above, ("",))[0] == "d"
             if t.grants is not None:
                 shown |= tree.get(above, ("",))[0] == "d" and any(not deny and globs.leads_through(above) for _, deny, globs, _ in self.rules(t))
             elif not t.cached:
@@ -1000,6 +1002,9 @@ class Model:
                     may |= {"ran"}
             if not good or not sure or self.shaky:
                 may |= {"ran"}
+            if late and (t.id in moved or t.id in tainted):
+                # It may come after a task that is not saved: then it is not looked up in its turn (What is not saved).
+                may |= {"ran"}
             if failed and how.go_on != "always":
                 may = may - {"ran"} | {"skipped"}
             elif failed and good:
@@ -1106,7 +1111,15 @@ class Model:
                 continue
             stamps[t.id] = None
             certain = moved.get(t.id, False)
-            note = re.search(r"^note: not saved: (.*)$", (frames or {}).get(t.id, ""), re.M)
+            notes = re.findall(r"^note: not saved: (.*)$", (frames or {}).get(t.id, ""), re.M)
+            above = [n for n in notes if ", which it needs, " in n]
+            note = next((n for n in notes if n not in above), None)
+            if above and not (t.id in tainted or t.id in moved):
+                raise Wrong("%s: %s" % (t.id, above[0]))
+            if above and certain is None:
+                moved[t.id] = certain = True
+            if frames is not None and ok and not above and not broken and (t.id in tainted or certain is True):
+                raise Wrong("%s: something that it needs was not saved or failed, and it is not said" % t.id)
             if changed or (broken and editor == t.id):
                 said_above = certain is True  # of a task whose key is in its own
                 moved[t.id] = certain = True
@@ -1124,16 +1137,18 @@ class Model:
             ):
                 # Where it might look, what another one made meanwhile may have come.
                 certain = None if frames is None else bool(note)
-                if note and "came while it ran" not in note.group(1):
-                    raise Wrong("%s: %s" % (t.id, note.group(0)))
+                if note and "came while it ran" not in note:
+                    raise Wrong("%s: %s" % (t.id, "not saved: " + note))
                 if certain is not False:
                     moved.setdefault(t.id, certain)
             elif note and certain is False:
-                raise Wrong("%s: %s" % (t.id, note.group(0)))
-            # A note that speaks of before names no file.
-            if note and changed and not broken and note.group(1) != "an input changed before it ran" and not any(repr(c)[1:-1] in note.group(1) for c in changed):
+                raise Wrong("%s: %s" % (t.id, "not saved: " + note))
+            # Of a name that came or went it may speak as of an input.
+            unnamed = note in ("an input changed before it ran", "an input changed while it ran")
+            unnamed = unnamed and any((c in key_tree) != (c in tree) for c in changed)
+            if note and changed and not broken and not unnamed and not any(repr(c)[1:-1] in note for c in changed):
                 if not any(set(c) - set(map(chr, range(32, 127))) for c in changed):
-                    raise Wrong("%s: %s; but what changed is %s" % (t.id, note.group(0), sorted(changed)))
+                    raise Wrong("%s: %s; but what changed is %s" % (t.id, "not saved: " + note, sorted(changed)))
             if key and ok and t.id not in tainted and certain is not True:
                 level = (0, 0)
                 if confined:
