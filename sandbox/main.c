@@ -195,9 +195,11 @@ open_places(struct setup *s)
 			errno, "see the cause", "cannot open the workspace %s", s->spec.workspace);
 	if (chdir(s->spec.scratch))
 		setup_die(errno, "see the cause", "cannot enter the scratch %s", s->spec.scratch);
-	/* When the core is gone, another run may find the scratch before we have put the last into it. */
-	s->lock = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->lock < 0 || flock(s->lock, LOCK_SH | LOCK_NB))
+	/* When the core is gone, another run may find the scratch before we have put the last into it. Not so of
+	 * a transaction: there it shall be found, since a list of moves in it has to be finished. */
+	if (s->spec.live)
+		s->lock = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->spec.live && (s->lock < 0 || flock(s->lock, LOCK_SH | LOCK_NB)))
 		setup_die(errno, "lock it shared, or not at all", "cannot lock the scratch %s",
 			s->spec.scratch);
 	make_upper("u", &s->host_st);

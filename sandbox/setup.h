@@ -44,7 +44,7 @@ struct setup {
 	char *home_path; /* canonical */
 	struct strvec home_stores; /* paths of the credential stores that it hides by name */
 	int null;
-	int lock;       /* the scratch, locked until the helper ends */
+	int lock;       /* live: the scratch, locked until the helper ends */
 	int self;       /* pidfd of the helper */
 	int report[2];  /* init to helper */
 	int control[2]; /* helper to init: CONTROL_GO once for maps_all, then signal numbers */
