@@ -2,8 +2,8 @@
 /*
  * Where sandboxed tasks write: DIR/vx-scratch-<workspace>-<random>/ one per task, 0700, its directory
  * fd locked (flock) by those that use it: the core, and the helper of a live view, which may outlive it
- * for a moment. An unlocked one is left over from a run that died: whoever starts next (or the guard) rolls forward what is listed there (cache/moves.h), then removes it.
- * The stage of a run's restores (cache/stage.h) is one, too. Used ones are renamed to DIR/vx-trash-…
+ * for a moment. An unlocked one is left over from a run that died: whoever starts next (or the guard)
+ * rolls forward what is listed there (cache/moves.h), then removes it. The stage of a run's restores (cache/stage.h) is one, too. Used ones are renamed to DIR/vx-trash-…
  * and deleted at the end of the run, since deleting between tasks makes ext4 create slowly (findings 5).
  *
  * Where (design §5): <root>/.vx/scratch (where that is another user's: .vx/scratch-<uid>), then a
