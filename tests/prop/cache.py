@@ -813,9 +813,7 @@ class Model:
         """Whether a look-up of a path that is not shown is a finding: the first name on the way that is not
         shown either is there, and in the project."""
         parts = path.split("/")
-        # What is allowed and denied by the same name is denied (vx-config(5), deny).
-        denied = {head for _, deny, globs, head in self.rules(t) if deny and globs.selects(head, False)} if t.grants is not None else ()
-        heads = [h for h in self.open_heads(t) if h not in denied]
+        heads = self.open_heads(t)
         for n in range(1, len(parts) + 1):
             above = "/".join(parts[:n])
             shown = above in visible or any(v.startswith(above + "/") for v in [*visible, *heads])
