@@ -1100,6 +1100,10 @@ class Model:
             # Before it began, content is what counts; afterwards the same bytes do, too.
             changed = {p for p in touched[since:] if identity(tree.get(p)) != identity(key_tree.get(p))}
             changed = inputs & (changed | ({edit[0]} if edit else set()))
+            # Permissions that are set to what they are count where other names come or go beside (What is not saved):
+            # outputs do in the project's directory.
+            if editor == t.id and env["PROP_EDIT"].split(" ")[1] == "mode" and "/" not in env["PROP_EDIT"].split(" ")[2]:
+                moved.setdefault(t.id, None)
             if not t.cached:
                 # Whether its key is still good for those that fold it, the pages do not say.
                 if changed:
