@@ -39,6 +39,14 @@ guard_signals(sigset_t *ret)
 	sigaddset(ret, SIGCONT);
 }
 
+static bool
+is_stopped(pid_t core)
+{
+	siginfo_t si = {0};
+
+	return !waitid(P_PID, (id_t)core, &si, WSTOPPED | WNOHANG | WNOWAIT) && si.si_pid;
+}
+
 static void
 forward_signals(const struct watch *w)
 {
@@ -47,7 +55,7 @@ forward_signals(const struct watch *w)
 	while (read(w->signals, &si, sizeof(si)) == sizeof(si)) {
 		pidfd_send_signal(w->pidfd, (int)si.ssi_signo, NULL, 0);
 		/* A task may have stopped the core, its parent, which shall hear what ends it. */
-		if (si.ssi_signo != SIGTSTP && si.ssi_signo != SIGCONT)
+		if (si.ssi_signo != SIGTSTP && is_stopped(w->core))
 			pidfd_send_signal(w->pidfd, SIGCONT, NULL, 0);
 		/* The shell that waits for us is to see the stop. The core stops its tasks and itself;
 		 * the SIGCONT that wakes us is read here next, and forwarded. */

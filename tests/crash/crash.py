@@ -315,7 +315,7 @@ class Place:
             if os.path.isdir(own):
                 left += [f"{own}/{name}" for name in os.listdir(own) if self.tag in name]
         expect(not left, f"{when}: left: {' '.join(left)}")
-        names = {name for name in os.listdir(self.root + "/.vx") if not name.endswith(("-wal", "-shm"))}
+        names = {name for name in os.listdir(self.root + "/.vx") if not name.endswith(("-wal", "-shm", "-journal"))}
         self.state = self.state or names
         expect(names <= self.state | {"scratch", "stat", "sources"}, f"{when}: new in .vx: {names - self.state}")
 

@@ -1600,6 +1600,8 @@ class Session:
             projects = [w.projects[x] for x in sorted(chosen)]
         else:
             args += ["--all"]
+        if not any(p.tasks for p in projects):
+            args, projects = ["--all"], [w.projects[x] for x in sorted(w.projects)]
         names = sorted({n for p in projects for n in p.tasks})
         names = rng.sample(names, rng.randint(1, min(3, len(names))))
         return names + args, [t for p in projects for t in p.tasks.values() if t.name in names]
