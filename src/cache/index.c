@@ -416,24 +416,37 @@ index_unstamp(struct index *ix, const char *task, struct err *e)
 	return db_run(ix->stamps, e);
 }
 
-int
-index_stamped(struct index *ix, const char *task, const char *const *paths, size_t n, bool *ret,
-	struct err *e)
+/* 1: the task has a stamp, with this key unless that is NULL; *ret_seen lasts until db_reset. 0, -1. */
+static int
+get_stamp(struct db *db, const char *task, const struct digest *key, const void **ret_seen,
+	size_t *ret_n, struct err *e)
 {
-	struct db *db = ix->stamps;
+	const void *stamped;
+	size_t n;
 	int r;
 
 	if (db_begin_reading(db, e) || db_use(db, STAMP_GET, e))
 		return -1;
 	db_bind_text(db, 1, task);
 	r = db_step(db, e);
-	if (r > 0) {
-		size_t size;
-		const void *seen = db_get_blob(db, 1, &size);
+	if (r <= 0)
+		return r;
+	stamped = db_get_blob(db, 0, &n);
+	*ret_seen = db_get_blob(db, 1, ret_n);
+	return !key || (n == DIGEST_SIZE && !memcmp(stamped, key->b, n));
+}
 
+int
+index_stamped(struct index *ix, const char *task, const char *const *paths, size_t n, bool *ret,
+	struct err *e)
+{
+	const void *seen;
+	size_t size;
+	int r = get_stamp(ix->stamps, task, NULL, &seen, &size, e);
+
+	if (r > 0)
 		stamp_find_names(seen, size, paths, n, ret);
-	}
-	db_reset(db);
+	db_reset(ix->stamps);
 	return r < 0 ? -1 : 0;
 }
 
@@ -441,20 +454,26 @@ int
 index_stamped_files(
 	struct index *ix, const char *task, const struct outputs *now, bool *ret, struct err *e)
 {
-	struct db *db = ix->stamps;
-	int r;
+	const void *seen;
+	size_t size;
+	int r = get_stamp(ix->stamps, task, NULL, &seen, &size, e);
 
-	if (db_begin_reading(db, e) || db_use(db, STAMP_GET, e))
-		return -1;
-	db_bind_text(db, 1, task);
-	r = db_step(db, e);
-	if (r > 0) {
-		size_t size;
-		const void *seen = db_get_blob(db, 1, &size);
-
+	if (r > 0)
 		stamp_find_files(seen, size, now, ret);
-	}
-	db_reset(db);
+	db_reset(ix->stamps);
+	return r < 0 ? -1 : 0;
+}
+
+int
+index_stamped_names(struct index *ix, const char *task, struct strvec *ret, struct err *e)
+{
+	const void *seen;
+	size_t size;
+	int r = get_stamp(ix->stamps, task, NULL, &seen, &size, e);
+
+	if (r > 0)
+		stamp_list_names(seen, size, ret);
+	db_reset(ix->stamps);
 	return r < 0 ? -1 : 0;
 }
 
@@ -531,46 +550,6 @@ was_true(struct ahead_list *l, const char *task, const struct digest *key)
 		return false;
 	beside_end(&l->looker, false);
 	return a->is_true;
-}
-
-int
-index_stamped_names(struct index *ix, const char *task, struct strvec *ret, struct err *e)
-{
-	struct db *db = ix->stamps;
-	int r;
-
-	if (db_begin_reading(db, e) || db_use(db, STAMP_GET, e))
-		return -1;
-	db_bind_text(db, 1, task);
-	r = db_step(db, e);
-	if (r > 0) {
-		size_t n;
-		const void *seen = db_get_blob(db, 1, &n);
-
-		stamp_list_names(seen, n, ret);
-	}
-	db_reset(db);
-	return r < 0 ? -1 : 0;
-}
-
-/* 1: the task was stamped with this key; *ret_seen lasts until db_reset. */
-static int
-get_stamp(struct db *db, const char *task, const struct digest *key, const void **ret_seen,
-	size_t *ret_n, struct err *e)
-{
-	const void *stamped;
-	size_t n;
-	int r;
-
-	if (db_begin_reading(db, e) || db_use(db, STAMP_GET, e))
-		return -1;
-	db_bind_text(db, 1, task);
-	r = db_step(db, e);
-	if (r <= 0)
-		return r;
-	stamped = db_get_blob(db, 0, &n);
-	*ret_seen = db_get_blob(db, 1, ret_n);
-	return n == DIGEST_SIZE && !memcmp(stamped, key->b, n);
 }
 
 int
