@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/fuse.h"
+#include "sandbox/host.h"
 #include "util/clock.h"
 #include "util/path.h"
 #include <errno.h>
@@ -87,6 +88,27 @@ fuse_answer_init(const struct fuse_request *r, uint32_t flags, uint32_t max_writ
 		out.max_pages = (uint16_t)((max_write + 4095) / 4096);
 	out.time_gran = 1;
 	return fuse_answer(r, 0, &out, sizeof(out));
+}
+
+struct fuse_attr
+fuse_attr_of(const struct stat *st, const struct owner *owner)
+{
+	return (struct fuse_attr){
+		.ino = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.blocks = (uint64_t)st->st_blocks,
+		.atime = (uint64_t)st->st_atim.tv_sec,
+		.atimensec = (uint32_t)st->st_atim.tv_nsec,
+		.mtime = (uint64_t)st->st_mtim.tv_sec,
+		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
+		.ctime = (uint64_t)st->st_ctim.tv_sec,
+		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
+		.mode = st->st_mode,
+		.nlink = (uint32_t)st->st_nlink,
+		.uid = owner->maps_all ? st->st_uid : owner->uid,
+		.gid = owner->maps_all ? st->st_gid : owner->gid,
+		.blksize = (uint32_t)st->st_blksize,
+	};
 }
 
 const char *

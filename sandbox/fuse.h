@@ -23,6 +23,12 @@ int fuse_answer_error(const struct fuse_request *r, int error);
 /* FUSE_INIT. flags: what is wanted of FUSE_*, where the kernel knows it. */
 int fuse_answer_init(const struct fuse_request *r, uint32_t flags, uint32_t max_write);
 
+struct owner;
+struct stat;
+/* An id without a mapping cannot be copied up, and makes the kernel refuse every write: the caller's stands in
+ * for it. */
+struct fuse_attr fuse_attr_of(const struct stat *st, const struct owner *owner);
+
 /* The name that begins at `at` in the argument, ended by a NUL and fit to be one component; NULL: none.
  * *ret_next is where the next one would begin. */
 const char *fuse_name(const struct fuse_request *r, size_t at, size_t *ret_next);

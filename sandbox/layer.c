@@ -147,29 +147,16 @@ whiteout_attr(const struct layer *l)
 	};
 }
 
-/* Copy-up takes all of this from here. An owner that is not mapped could not be copied up, so the
- * caller stands in for it. */
+/* Copy-up takes all of this from here. */
 static struct fuse_attr
 dir_attr(const struct layer *l, uint64_t node, const struct stat *st)
 {
-	bool all = l->owner.maps_all;
+	struct fuse_attr attr = fuse_attr_of(st, &l->owner);
 
-	return (struct fuse_attr){
-		.ino = node,
-		.size = (uint64_t)st->st_size,
-		.blocks = (uint64_t)st->st_blocks,
-		.atime = (uint64_t)st->st_atim.tv_sec,
-		.atimensec = (uint32_t)st->st_atim.tv_nsec,
-		.mtime = (uint64_t)st->st_mtim.tv_sec,
-		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
-		.ctime = (uint64_t)st->st_ctim.tv_sec,
-		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
-		.mode = S_IFDIR | (st->st_mode & 07777),
-		.nlink = (uint32_t)st->st_nlink,
-		.uid = all ? st->st_uid : l->owner.uid,
-		.gid = all ? st->st_gid : l->owner.gid,
-		.blksize = 4096,
-	};
+	attr.ino = node;
+	attr.mode = S_IFDIR | (st->st_mode & 07777);
+	attr.blksize = 4096;
+	return attr;
 }
 
 static int

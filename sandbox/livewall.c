@@ -271,27 +271,12 @@ place_at(struct livewall *w, uint64_t dir, const char *name, struct place *ret)
 static struct fuse_attr
 attr_of(const struct livewall *w, const struct stat *st)
 {
-	/* An id without a mapping would make the kernel refuse every write. */
-	bool all = w->owner.maps_all;
-	/* Of a mount inside the workspace: there is one device here, and numbers must differ in it. */
-	uint64_t other = st->st_dev == w->dev ? 0 : (uint64_t)st->st_dev * 0x9e3779b97f4a7c15;
+	struct fuse_attr attr = fuse_attr_of(st, &w->owner);
 
-	return (struct fuse_attr){
-		.ino = st->st_ino ^ other,
-		.size = (uint64_t)st->st_size,
-		.blocks = (uint64_t)st->st_blocks,
-		.atime = (uint64_t)st->st_atim.tv_sec,
-		.atimensec = (uint32_t)st->st_atim.tv_nsec,
-		.mtime = (uint64_t)st->st_mtim.tv_sec,
-		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
-		.ctime = (uint64_t)st->st_ctim.tv_sec,
-		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
-		.mode = st->st_mode,
-		.nlink = (uint32_t)st->st_nlink,
-		.uid = all ? st->st_uid : w->owner.uid,
-		.gid = all ? st->st_gid : w->owner.gid,
-		.blksize = (uint32_t)st->st_blksize,
-	};
+	/* Of a mount inside the workspace: there is one device here, and numbers must differ in it. */
+	if (st->st_dev != w->dev)
+		attr.ino ^= (uint64_t)st->st_dev * 0x9e3779b97f4a7c15;
+	return attr;
 }
 
 /* Where the kernel judges permissions itself (view.c) it asks for those of every directory on the way. */
