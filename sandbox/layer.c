@@ -294,7 +294,10 @@ serve_lookup(struct layer *l, const struct fuse_request *r)
 	case VERDICT_TRAVERSE:
 		return serve_traversed(l, r, path, &st);
 	case VERDICT_HIDE:
-		tell_denied(l, r, path, kind != HOST_ABSENT);
+		/* Overlayfs reads the host's names after the wall's: one that comes in between (what another
+		 * task has just committed) is listed, and whoever walks the tree asks for it. It is hidden
+		 * like any, but to the task it is none that the host has. */
+		tell_denied(l, r, path, kind != HOST_ABSENT && !wall_is_newer(l->o.wall, path));
 		break;
 	case VERDICT_QUIET:
 		break;

@@ -28,7 +28,8 @@ enum {
 struct layer_denial {
 	/* From the workspace; absolute: a credential store of the home. */
 	const char *path;
-	/* READ; PROBE: the host has no such name; of a live view WRITE and DELETE too. */
+	/* READ; PROBE: the host has no such name, or had none when the directory was listed; of a live view
+	 * WRITE and DELETE too. */
 	enum denial_op op;
 	uint32_t pid; /* thread id of the asker, in the pid namespace of the mount's owner */
 };

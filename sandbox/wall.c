@@ -138,6 +138,15 @@ wall_fill(struct wall *w, const char *path)
 	return fill(w, path, NULL);
 }
 
+bool
+wall_is_newer(const struct wall *w, const char *path)
+{
+	struct stat st;
+
+	return htab_getn(&w->filled, path, path_parent_len(path)) &&
+	       fstatat(w->tree, path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+}
+
 /* As the host's. Last, and from the deepest up: filling needs the rights and changes the time. */
 static int
 copy_attributes(struct wall *w, const char *path)

@@ -25,6 +25,8 @@ int wall_mkdir(struct wall *w, const char *path);
 /* One whiteout for each name that the host has in `path` now and the task may not see. Once per
  * directory. errno on -1: then the directory must not be listed (answer EIO): never show more. */
 int wall_fill(struct wall *w, const char *path);
+/* Whether the hidden name came to be after its directory was filled. (The wall has what it hid then.) */
+bool wall_is_newer(const struct wall *w, const char *path);
 /* The whole tree: the view without FUSE. Directories get the host's mode and time, since the overlay
  * shows those of its top layer. */
 int wall_fill_all(struct wall *w, struct err *e);

@@ -389,6 +389,13 @@ test_listing(void)
 	ok(wall_has(&b, "w/d/hidden") && !wall_has(&b, "w/d/shown"),
 		"and the wall is full by then");
 	ok_int((long long)b.ntold, 0, "without a denial");
+	tree_add(&b.host, "d/came");
+	tree_add(&b.host, "gone/came");
+	check(&b, d, "came", "hidden");
+	check(&b, d, "hidden", "hidden");
+	check(&b, check(&b, 1, "gone", "dir"), "came", "hidden");
+	ok_str(b.told.buf, "d/came? d/hidden gone/came",
+		"what came after a listing is as if it were not there");
 
 	d = check(&b, 1, "gone", "dir");
 	if (renameat(b.host.fd, "gone", b.host.fd, "moved"))
