@@ -565,7 +565,8 @@ class World:
 
     def late(self, t):
         """Whether its key is made when its turn comes, and not when the run starts."""
-        return any(u.ops and not u.cached for u in self.order([t])[:-1]) or self.private(t)
+        order = self.order([t])
+        return any(u.ops and not u.cached for u in order[:-1]) or any(self.private(u) for u in order)
 
     def order(self, roots):
         """Those tasks and all upstream of them, dependencies first."""
