@@ -498,6 +498,11 @@ classify(struct sched *s, struct err *ret)
 				*ret = e;
 				return -1;
 			}
+			/* What needs it may run, but not before what this one needs: it fails in its turn. */
+			if (s->o->cont == CONTINUE_ALWAYS && t->deps_left) {
+				err_clear(&e);
+				continue;
+			}
 			sched_fail_task(s, t, NULL, &e);
 		}
 	}

@@ -98,6 +98,10 @@ make_workspace(void)
 			" \"cache\": {\"inputs\": {\"files\": [],\n"
 			"  \"runtime\": [\"p1\", \"p2\"], \"workspaceRuntime\": [\"w\"]},\n"
 			"  \"outputs\": {\"files\": []}}},\n"
+			"\"mid\": {\"exec\": {\"command\": \"mid\"}, \"dependsOn\": [\"build\"],\n"
+			" \"cache\": {\"inputs\": {\"files\": [], \"runtime\": [\"m\"]},\n"
+			"  \"outputs\": {\"files\": []}}},\n"
+			"\"end\": {\"exec\": {\"command\": \"end\"}, \"dependsOn\": [\"mid\"]},\n"
 			"\"late\": {\"exec\": {\"command\": \"late\"}, \"dependsOn\": "
 			"[\"build\"],\n"
 			" \"cache\": {\"inputs\": {\"files\": [], \"tasks\": [], \"runtime\": "
@@ -286,6 +290,7 @@ test_probes(void)
 {
 	static const struct fake_script says[] = {{.id = "p2", .prints = "2"}, {0}};
 	static const struct fake_script fails[] = {{.id = "w", .exit_code = 1}, {0}};
+	static const struct fake_script mid[] = {{.id = "m", .exit_code = 1}, {0}};
 	static const struct fake_script holds[] = {{.id = "w", .holds = true}, {0}};
 
 	run(&(struct run_with){.tasks = {"ask"}, .concurrency = 2});
@@ -301,6 +306,13 @@ test_probes(void)
 	ok_int((long long)count("#ask"), 4, "something else: all run");
 	run(&(struct run_with){.tasks = {"ask"}, .scripts = fails});
 	ok(!result.ok && count("#ask") == 0, "a probe that fails: nothing that asks runs");
+	put("packages/a/src/in.txt", "asked\n");
+	run(&(struct run_with){
+		.tasks = {"end"}, .scripts = mid, .concurrency = 8, .cont = CONTINUE_ALWAYS});
+	ok(!result.ok && count("#end") == 4 && count("#mid") == 0 &&
+			strstr(fake.order, "c#build") &&
+			strstr(fake.order, "c#build") < strstr(fake.order, "c#end"),
+		"what needs it runs all the same, after what it needs: %s", fake.order);
 	run(&(struct run_with){.tasks = {"ask"}, .scripts = holds, .on_start = interrupt_probe});
 	ok_int(result.stopped_by, SIGINT, "a signal among probes");
 	ok(fake.cancels && !fake.running && count("#ask") == 0, "ends them, and no task runs");
@@ -308,7 +320,7 @@ test_probes(void)
 	put("packages/a/src/in.txt", "7\n");
 	run(&(struct run_with){.tasks = {"late"}, .concurrency = 1});
 	ok(result.ok && count("p1 ") == 4, "each has its own where it waits for a task");
-	ok(strstr(fake.order, "a#build") && strstr(fake.order, "p1") < strstr(fake.order, "a#late"),
+	ok(strstr(fake.order, "c#build") && strstr(fake.order, "p1") < strstr(fake.order, "a#late"),
 		"before it");
 	put("packages/a/src/in.txt", "8\n");
 	run(&(struct run_with){.tasks = {"late", "build"}, .concurrency = 4});
