@@ -827,7 +827,7 @@ class Model:
             if above.startswith(t.project.dir + "/") and Globs(t.outputs or []).covers(above[len(t.project.dir) + 1 :]):
                 return False
             if not shown:
-                return above in tree and (above + "/").startswith(t.project.dir + "/") and self.w.owner(above + "/x")[0] is t.project
+                return above in tree and (above + "/").startswith(t.project.dir + "/")
         return False
 
     def clean(self, t, tree):
