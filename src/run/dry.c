@@ -90,7 +90,8 @@ dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_
 		const struct task *t = &p->tasks[i];
 		const struct taskdef *def = t->node->def;
 		const char *phrase,
-			*symbol = describe(t, needed[i], def->cache && ix, o->no_read, &c, &phrase);
+			*symbol = describe(t, needed[i], def->cache && !(o->no_read && o->no_write),
+				o->no_read, &c, &phrase);
 		char hex[DIGEST_HEX] = "--------", p50[40] = "";
 		uint64_t ms = 0;
 

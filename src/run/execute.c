@@ -390,7 +390,9 @@ execute_task(struct sched *s, struct task *t)
 	captured_init(&j->output);
 	moment_init(&j->moment);
 	t->state = TASK_RUNNING;
-	t->cache = sched_wants_cache(s, t) ? CACHE_MISS : CACHE_NONE;
+	/* One that there is none of yet misses, too. */
+	t->cache =
+		n->def->cache && (s->o->read_cache || s->o->write_cache) ? CACHE_MISS : CACHE_NONE;
 	if (start_job(s, j, &e)) {
 		sched_fail_task(s, t, j, &e);
 		free_job(j);

@@ -43,6 +43,17 @@ ran() { sort "$T/ran" | tr '\n' ' '; }
 fresh() { : >"$T/ran"; }
 fresh
 
+run run lib#build --dry
+said '^▶ lib#build  miss' "what would be cached misses where there is no cache yet"
+said ' 1 to miss, 0 without cache' "and is counted so"
+run run lib#build --dry --no-cache
+said '^· lib#build  no-cache' "with --no-cache it is not cached"
+ok "none is made" test ! -e .vx/cache
+run run lib#build --cache=local:r
+said ' 1 missed' "a run that only reads misses, too"
+rm -rf packages/lib/dist .vx
+fresh
+
 run run build test --all
 exits 0 "cold"
 is "$(ran)" "app.build app.test lib.build lib.test other.build other.test site.build site.test " \
