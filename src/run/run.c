@@ -139,6 +139,16 @@ refuse_nested(const struct run *r, struct err *e)
 		task ? "task " : "a command of cache.inputs", task ? task : "");
 }
 
+static void
+warn_timeout(const struct settings *s)
+{
+	const char *text = getenv("VX_TASK_TIMEOUT");
+
+	if (text && *text && (!s->timeout_by || strcmp(s->timeout_by, "VX_TASK_TIMEOUT") != 0))
+		report_warn(
+			"VX_TASK_TIMEOUT: '%s' is no number of milliseconds; it is ignored", text);
+}
+
 /* Reads the workspace while git lists its files and those that are known are looked at, and links the requested tasks. */
 static int
 load(struct run *r, const struct run_options *o, struct err *e)
@@ -154,6 +164,7 @@ load(struct run *r, const struct run_options *o, struct err *e)
 	filehash_look_ahead(r->fh, r->root.fd);
 	if (!workspace_load(&r->root, r->statefd, &r->w, e)) {
 		settings_apply_env(&r->w.settings);
+		warn_timeout(&r->w.settings);
 		if (!select_requests(&r->w,
 			    &(struct selection){
 				    .tasks = (const char *const *)o->words.v,
@@ -329,15 +340,20 @@ clean_cache(struct run *r)
 		report_warn("%s", note);
 }
 
-/* Milliseconds in the environment; what is no number counts as nothing. */
+/* Milliseconds in the environment. */
 static uint64_t
 env_ms(const char *name, uint64_t otherwise)
 {
 	const char *text = getenv(name);
-	struct err ignored = ERR_INIT;
+	struct err why = ERR_INIT;
 	uint64_t ms;
 
-	return text && !num_parse_u64(text, 0, WAIT_MAX_MS, &ms, name, &ignored) ? ms : otherwise;
+	if (!text || !*text)
+		return otherwise;
+	if (!num_parse_u64(text, 0, WAIT_MAX_MS, &ms, name, &why))
+		return ms;
+	report_warn("%s; it is ignored", why.text);
+	return otherwise;
 }
 
 /* What a run and the probes of --dry have in common. */

@@ -60,7 +60,16 @@ limit() { # WHO ARGS...: ends what has no limit of its own
 limit '200ms \(--timeout\)' --timeout 200
 export VX_TASK_TIMEOUT=1000
 limit '1s \(VX_TASK_TIMEOUT\)'
+for bad in 100ms 0; do
+	export VX_TASK_TIMEOUT="$bad"
+	run run a#forever --timeout 200
+	said "vx: VX_TASK_TIMEOUT: '$bad' is no number of milliseconds; it is ignored" "VX_TASK_TIMEOUT=$bad is not ignored in silence"
+done
 unset VX_TASK_TIMEOUT
+export VX_KILL_GRACE_MS=abc
+run run a#forever --timeout 200
+said "vx: VX_KILL_GRACE_MS: 'abc' is not a whole number .*it is ignored" "nor is VX_KILL_GRACE_MS=abc"
+export VX_KILL_GRACE_MS=500
 echo '{ "projects": ["p/*"], "timeout": 150 }' >vx.workspace.json
 limit '150ms \(timeout in vx\.workspace\.json\)'
 echo '{ "projects": ["p/*"] }' >vx.workspace.json
