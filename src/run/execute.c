@@ -115,10 +115,13 @@ static void
 note_unsaved(struct sched *s, struct job *j)
 {
 	const struct node *up = j->task->unsaved;
+	bool failed = plan_task(s->plan, up)->status == TASK_FAILED;
 
 	if (sched_keys_hold(s))
 		settle_note(j, "not saved: %s, which it needs, %s", up->id,
-			plan_task(s->plan, up)->status == TASK_FAILED ? "failed" : "was not");
+			failed                ? "failed"
+			: up->def->persistent ? "has sandbox violations"
+					      : "was not");
 }
 
 /* Without the policy layer hidden files are as hidden, but nobody sees who asked for them: said once. */
@@ -177,6 +180,8 @@ on_done(void *ctx, struct exec_result *r)
 		note_late(j, r);
 		t->tainted = true;
 	}
+	if (!t->unsaved && t->status == TASK_SUCCESS && (t->unsaved = serve_bad_for(s, t)))
+		t->tainted = true;
 	if (t->unsaved && t->status == TASK_SUCCESS && sched_will_save(s, t))
 		note_unsaved(s, j);
 	save = t->status == TASK_SUCCESS && sched_will_save(s, t) && !t->tainted;

@@ -69,8 +69,9 @@ struct sched {
 	struct ready ready;
 	struct job **jobs;
 	size_t njobs, jobs_cap;
-	size_t npersistent; /* of the jobs: they take no place */
-	size_t nserving;    /* of these: ready, so that nobody waits for them */
+	size_t npersistent;  /* of the jobs: they take no place */
+	size_t nserving;     /* of these: ready, so that nobody waits for them */
+	bool has_bad_server; /* one has failed, or will: something was denied to it */
 	/* Persistent tasks whose turn has come, and of which it is to be seen whether anything needs them. */
 	struct task **undecided;
 	size_t nundecided, undecided_cap;
@@ -147,6 +148,8 @@ void serve_denied(void *job, const struct exec_denial *d);
 /* Its command has ended, however; task.status is what it says. */
 void serve_ended(struct job *j, const struct exec_result *r);
 void serve_release(struct job *j);
+/* A persistent task that t needs, if only by others, and that has failed or will; NULL. */
+const struct node *serve_bad_for(const struct sched *s, const struct task *t);
 /* Nothing runs but what serves, or is on its way to, but nobody needs it any more: one of those may never
  * be ready. */
 bool serve_is_all(const struct sched *s);

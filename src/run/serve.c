@@ -143,6 +143,7 @@ serve_denied(void *job, const struct exec_denial *d)
 	if (d->class != DENIAL_FINDING)
 		return;
 	j->ndenied++;
+	j->s->has_bad_server = true;
 	if (j->ndenied <= DENIED_SHOWN)
 		report_denied(j->s->o->report, j->task, d);
 	else if (j->ndenied == DENIED_SHOWN + 1)
@@ -168,6 +169,7 @@ serve_ended(struct job *j, const struct exec_result *r)
 	}
 	t->never_ready = t->status == TASK_FAILED && !t->is_ready && !j->asked &&
 			 !(by_itself && !r->exit_code);
+	s->has_bad_server |= t->status == TASK_FAILED;
 	if (s->in_foreground && t->status == TASK_FAILED)
 		s->result->ok = false;
 	if (by_itself) {
@@ -200,6 +202,30 @@ keeps(const struct sched *s)
 	if (s->foreground_ended)
 		return false;
 	return s->in_foreground || s->o->cont == CONTINUE_ALWAYS || !has_failed(s);
+}
+
+static struct job *
+job_of(const struct sched *s, const struct task *t)
+{
+	for (size_t i = 0; i < s->njobs; i++)
+		if (s->jobs[i]->task == t)
+			return s->jobs[i];
+	return NULL;
+}
+
+const struct node *
+serve_bad_for(const struct sched *s, const struct task *t)
+{
+	for (size_t i = 0; s->has_bad_server && i < s->plan->g->n; i++) {
+		const struct task *up = &s->plan->tasks[i];
+		const struct job *j = up->state == TASK_RUNNING ? job_of(s, up) : NULL;
+
+		if (up->node->def && up->node->def->persistent &&
+			(up->status == TASK_FAILED || (j && j->ndenied)) &&
+			graph_needs(t->node, up->node))
+			return up->node;
+	}
+	return NULL;
 }
 
 bool
@@ -235,15 +261,6 @@ find_held(const struct sched *s, bool keep)
 			held[n->deps[d]->index] = true;
 	}
 	return held;
-}
-
-static struct job *
-job_of(const struct sched *s, const struct task *t)
-{
-	for (size_t i = 0; i < s->njobs; i++)
-		if (s->jobs[i]->task == t)
-			return s->jobs[i];
-	return NULL;
 }
 
 /* What a run has written is complete, and its lock is given up, before its servers are waited for. */

@@ -42,6 +42,8 @@ put p/a/vx.config.json <<E
 	"never": { "exec": { "command": "exec sh $T/server.sh no never", "timeout": 300, "persistent": { "readyWhen": "up" }, "sandbox": {} } },
 	"plain": { "exec": { "command": "exec sh $T/server.sh plain", "persistent": { "readyWhen": "ready" } } },
 	"test": { "exec": { "command": "echo 'cat src/s' >$T/to; read -r x <$T/from; echo \"it says \$x\"", "sandbox": {} }, "dependsOn": ["dev"] },
+	"kept": { "exec": { "command": "echo 'cat secret' >$T/to; read -r x <$T/from; echo tested", "sandbox": {} }, "dependsOn": ["dev"],
+		"cache": { "inputs": { "files": [] }, "outputs": { "files": [] } } },
 	"nosy": { "exec": { "command": "echo 'cat secret' >$T/to; read -r x <$T/from; echo tested", "sandbox": {} }, "dependsOn": ["dev"] },
 	"box": { "exec": { "command": "echo box >out/box", "sandbox": { "allow": { "write": ["out"] } } } }
 } }
@@ -210,6 +212,12 @@ said '^vx: a#dev: denied read p/a/secret  by cat' "which is told while it runs"
 said 'a#dev > failed \(exit 1, 1 sandbox violation\)' "and fails the run"
 said '^read p/a/secret  by cat' "by name"
 said '^failed +a#dev$' "though vx ended it"
+clean "torn down"
+serve run a#kept
+ends 1 "one that would be saved"
+said 'not saved: a#dev, which it needs, has sandbox violations' "is not"
+serve run a#kept
+ends 1 "so it is no hit"
 clean "torn down"
 
 # --- without a block -----------------------------------------------------------------------------

@@ -437,6 +437,8 @@ test_servers(void)
 		{.id = "a#db", .starts = true, .exit_code = 3, .ended_by = "b#db"}, {0}};
 	static const struct fake_script dies[] = {
 		{.id = "a#api", .exit_code = 3, .ended_by = "a#prep"}, {0}};
+	static const struct fake_script dies_early[] = {{.id = "a#e2e", .work = make_e2e},
+		{.id = "a#db", .exit_code = 3, .ended_by = "a#api"}, {0}};
 	static const struct fake_script leaves[] = {{.id = "a#api", .ended_by = "a#prep"}, {0}};
 	static const struct fake_script soon[] = {
 		{.id = "a#db", .starts = true, .ended_by = "b#db"}, {0}};
@@ -508,6 +510,11 @@ test_servers(void)
 	ok(count("a#prep") == 1, "though what needed it has begun");
 	run(&(struct run_with){.tasks = {"a#prep"}, .scripts = leaves});
 	ok(result.ok, "one that ends well does not");
+	put("packages/a/src/in.txt", "served\n");
+	run(&(struct run_with){.tasks = {"a#e2e"}, .scripts = dies_early});
+	ok(!result.ok && count("a#e2e") == 1, "what began before it died goes on");
+	run(&(struct run_with){.tasks = {"a#e2e"}, .scripts = plain});
+	ok(result.ok && count("a#e2e") == 1 && !nhits, "but is not saved: %s", fake.order);
 
 	run(&(struct run_with){.tasks = {"a#api", "x#test"},
 		.scripts = bad,
