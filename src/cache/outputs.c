@@ -136,13 +136,13 @@ output_fill(struct output *out, const struct stat *st)
 	else if (S_ISLNK(st->st_mode))
 		out->type = OUTPUT_LINK;
 	else
-		return false;
+		out->type = OUTPUT_SPECIAL;
 	out->mode = st->st_mode & 0777;
 	out->size = out->type == OUTPUT_DIR ? 0 : (uint64_t)st->st_size;
 	out->mtime_ns = (int64_t)st->st_mtim.tv_sec * NSEC + st->st_mtim.tv_nsec;
 	out->ctime_ns = (int64_t)st->st_ctim.tv_sec * NSEC + st->st_ctim.tv_nsec;
 	out->ino = st->st_ino;
-	return true;
+	return out->type != OUTPUT_SPECIAL;
 }
 
 /* Parts. */
@@ -416,10 +416,7 @@ record(struct scan *s, const char *path, const struct stat *st, int dir, const c
 	char target[PATH_MAX];
 	ssize_t n = 0;
 
-	if (!output_fill(&out, st))
-		return fail_at(s, path, 0,
-			" is a fifo, socket or device: only files, directories and links can be "
-			"outputs");
+	output_fill(&out, st);
 	if (strlen(path) >= PATH_MAX)
 		return outputs_too_long(path, s->e);
 	if (s->out->n >= OUTPUTS_MAX)
@@ -546,6 +543,37 @@ outputs_scan(int rootfd, const struct globset *set, const char *const *nested, s
 	if (output_heads_find(rootfd, set, nested, nnested, &heads, e))
 		return -1;
 	return scan_with(rootfd, &heads, set, nested, nnested, ret, e);
+}
+
+int
+outputs_check_types(const struct outputs *o, struct err *e)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+		if (o->v[i].type != OUTPUT_SPECIAL)
+			continue;
+		strbuf_add_sanitised(&name, o->v[i].path, strlen(o->v[i].path));
+		return err_set(e, ERR_IO, 0,
+			"output %s is a fifo, socket or device: only files, directories and links "
+			"can be outputs",
+			name.buf);
+	}
+	return 0;
+}
+
+void
+outputs_drop_special(struct outputs *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n; i++) {
+		if (o->v[i].type == OUTPUT_SPECIAL)
+			free(o->v[i].path);
+		else
+			o->v[n++] = o->v[i];
+	}
+	o->n = n;
 }
 
 int

@@ -21,7 +21,8 @@ struct strvec;
 enum output_type {
 	OUTPUT_FILE,
 	OUTPUT_DIR,
-	OUTPUT_LINK
+	OUTPUT_LINK,
+	OUTPUT_SPECIAL /* a fifo, socket or device: to be removed like any other, but never saved */
 };
 
 struct output {
@@ -77,7 +78,7 @@ void outputs_sort(struct outputs *o);
 int outputs_cmp(const char *a, const char *b);
 /* NULL where there is none. */
 const struct output *outputs_find(const struct outputs *o, const char *path);
-/* Type, mode, size, times and inode of `st`. False: neither a file, a directory nor a link. */
+/* Type, mode, size, times and inode of `st`. False: it is special. */
 bool output_fill(struct output *out, const struct stat *st);
 
 /* Where `path` really is: itself, or what it is below a followed link (put into buf). */
@@ -88,10 +89,15 @@ const char *outputs_real(const struct outputs *o, const char *path, struct strbu
 bool outputs_select(
 	const struct globset *set, const char *const *nested, size_t nnested, const char *path);
 
-/* What is on disk below rootfd that the set selects, directories included, as outputs_select says. A fifo, socket or device, or a link on the
- * way that leaves the project (for workspaceFiles, the workspace): an error naming it. `nested`: directories of nested projects. */
+/* What is on disk below rootfd that the set selects, directories and special files included, as outputs_select says. A link on the
+ * way that leaves the project (for workspaceFiles, the workspace) is an error naming it. `nested`: directories of nested projects. */
 int outputs_scan(int rootfd, const struct globset *set, const char *const *nested, size_t nnested,
 	struct outputs *ret, struct err *e);
+
+/* Error naming the first special file, if there is one. */
+int outputs_check_types(const struct outputs *o, struct err *e);
+/* Leaves the special files out. */
+void outputs_drop_special(struct outputs *o);
 
 /* Finds only the links on the way: fills ret->roots, refuses as outputs_scan does. */
 int outputs_find_roots(int rootfd, const struct globset *set, const char *const *nested,

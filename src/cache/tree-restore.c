@@ -259,6 +259,8 @@ stage_want(struct restore *r, const struct piece *p, struct want *w, const char 
 		return stage_link(r, w, dir, name);
 	case OUTPUT_DIR:
 		return stage_directory(r, w, dir, name);
+	case OUTPUT_SPECIAL:
+		break; /* no node says that */
 	}
 	return -1;
 }
@@ -314,6 +316,8 @@ is_as_wanted(const struct restore *r, const struct want *w, const struct output 
 		return w->out.mode == out->mode;
 	case OUTPUT_LINK:
 		return !strcmp(w->out.target, out->target);
+	case OUTPUT_SPECIAL:
+		return false;
 	case OUTPUT_FILE:
 		break;
 	}

@@ -481,6 +481,7 @@ own_remember(struct sched *s, struct job *j, struct exec_result *r)
 		return;
 	nested = sched_nested_dirs(t->node->project);
 	rc = outputs_scan(s->plan->w->rootfd, set, nested, t->node->project->nnested, &now, &e);
+	outputs_drop_special(&now);
 	if (!rc && own_links_hold(j, &now, &e)) {
 		outputs_release(&now);
 		rc = index_unstamp(s->o->stamps, t->node->id, &e);

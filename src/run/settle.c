@@ -137,7 +137,7 @@ store_result(struct sched *s, struct job *j, struct exec_result *r, struct outpu
 	cleanup_free char *gone = NULL;
 	int fd;
 
-	if (settle_made(s, j, r, made, &fd, &gone, e))
+	if (settle_made(s, j, r, made, &fd, &gone, e) || outputs_check_types(made, e))
 		return -1;
 	if (gone) {
 		strbuf_add_sanitised(&name, gone, strlen(gone));
@@ -185,6 +185,8 @@ write_row(
 	int r = outputs_scan(s->plan->w->rootfd, &t->node->def->cache->outputs, nested,
 		t->node->project->nnested, &now, e);
 
+	if (!r)
+		r = outputs_check_types(&now, e);
 	if (!r)
 		r = own_links_hold(j, &now, e);
 	if (!r && own_is_additive(t))

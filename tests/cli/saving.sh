@@ -18,6 +18,29 @@ printf 'dist\n' >.gitignore
 git_ init -q
 mkdir -p p/src
 
+# What cannot be saved is removed like any other output, so that the next run can go on.
+project "$(task one '' 'mkdir -p gen; echo 1 >gen/x; mkfifo gen/p' '' '"gen/**"')"
+echo 1 >p/src/in
+git_ add -A
+git_ commit -qm start
+for n in first second; do
+	fresh
+	run run --all one
+	exits 0 "a fifo among the outputs: the $n run"
+	is "$(ran)" "one " "runs"
+	said 'not saved: output p/gen/p is a fifo' "and says why it is not saved"
+done
+project "$(task one '' 'mkdir -p gen; echo 1 >gen/x' '' '"gen/**"')"
+run run --all one
+ok "it goes with the other outputs" test ! -e p/gen/p
+mkfifo p/gen/p
+fresh
+run run --all one
+is "$(ran)" "" "one that somebody put there"
+ok "goes when the result is restored" test ! -e p/gen/p
+rm -rf p/gen .git .vx
+git_ init -q
+
 # An input that another task changes after the key was made, and before the command starts.
 echo 1 >p/src/in
 project "$(task one '' 'cat '"$T"'/new >src/in' '' ''), $(task two '"one"' 'mkdir -p dist; cat src/in >dist/two' '"src/**"' '"dist/two"' | sed 's/"files": \["src/"tasks": [], &/'), $(task three '"two"' true '' '')"
