@@ -5,6 +5,12 @@
 
 require_fuse
 cd "$W" || exit 99
+# Each process of a task of `box` holds this FIFO open, if it does not close what it did not open.
+fifo alive
+HOME=$T/home
+export HOME
+mkdir "$HOME"
+[ -z "${VX_TEST_OWNER:-}" ] || chown "$VX_TEST_OWNER:$VX_TEST_OWNER" "$HOME"
 
 # SANDBOX [MORE]: stdin is the command; runs it as task `t` with that exec.sandbox. MORE is more text
 # for the task object, after "exec".
@@ -12,7 +18,7 @@ box() {
 	cat >"$T/command.sh"
 	put vx.config.json <<-E
 		{ "name": "w", "tasks": { "t": {
-			"exec": { "command": "exec sh $T/command.sh", "sandbox": $1 }${2:-}
+			"exec": { "command": "exec 7<>$T/alive; exec sh $T/command.sh", "sandbox": $1 }${2:-}
 		} } }
 	E
 	run run t
@@ -31,17 +37,34 @@ findings() {
 reported() {
 	said "^$1 $2(  by ${3:-.*}( \\(pid [0-9]+\\))?)?\$" "reported: $1 $2${3:+ by $3}"
 }
-# Check Z: what stands outside the write grants is as before, no scratch is left. `before` first. (box
-# writes the config anew.)
-before() {
-	own
-	listing "$W" | grep -v 'vx\.config\.json' >"$T/z-before"
+# Check Z, the end of a case: what stands outside the write grants, in the workspace and at home, is as
+# before; no process of the task is alive; no scratch, mount, cgroup or socket is left. `before` first.
+# (box writes the config anew.)
+everything() { # [GRANTED]: an extended expression for the paths that the task may write
+	(listing "$W" && listing "$HOME" | sed 's|\./|~/|') |
+		grep -vE "(^| )\./(vx\.config\.json${1:+|$1})( |/|\$)"
+	cgroup=$(sed -n 's/^0:://p' /proc/self/cgroup)
+	find "/sys/fs/cgroup$cgroup" -mindepth 1 -type d 2>/dev/null | sort
 }
-unchanged() { # NAME
-	listing "$W" | grep -v 'vx\.config\.json' >"$T/z-after"
-	ok "$1: the workspace is as it was" diff "$T/z-before" "$T/z-after"
+before() { # [GRANTED]
+	own
+	everything "${1:-}" >"$T/z-before"
+}
+unchanged() { # NAME [GRANTED]
+	everything "${2:-}" >"$T/z-after"
+	ok "$1: what it may not write is as it was" diff "$T/z-before" "$T/z-after"
 	clean "$1"
 }
 clean() { # NAME
 	is "$(find "$W/.vx/scratch" -mindepth 1 -maxdepth 1 2>/dev/null)" "" "$1: no scratch is left"
+	is "$(cat /proc/self/mountinfo /proc/net/unix | grep -F "$T")" "" "$1: no mount and no socket"
+	ok "$1: no process of it is alive" all_gone
+}
+# The FIFO has no writer: its reader is at the end of it.
+all_gone() {
+	exec 8<>"$T/alive" 7<"$T/alive" 8>&-
+	timeout 30 cat <&7
+	gone_rc=$?
+	exec 7<&-
+	return $gone_rc
 }
