@@ -84,17 +84,23 @@ parse(int argc, char **argv, struct arguments *a)
  * by the command; a core dump would write the task's memory to a place that nobody granted.
  */
 static void
-sanitise(struct setup *s, const struct arguments *a)
+sanitise(struct setup *s, struct arguments *a)
 {
 	struct sigaction def = {.sa_handler = SIG_DFL}, ign = {.sa_handler = SIG_IGN};
 	struct rlimit none = {0, 0};
-	int keep[] = {a->spec, a->status, a->signals};
+	int keep[3];
 	sigset_t empty;
 
 	for (char **p = environ; *p; p++)
 		explicit_bzero(*p, strlen(*p));
 	clearenv();
 	fd_open_standard();
+	/* Before the others are closed: its name may be that of one, as <(…) of a shell is. */
+	if (a->spec_file && (a->spec = open(a->spec_file, O_RDONLY | O_CLOEXEC | O_NOCTTY)) < 0)
+		setup_die(errno, "", "cannot open %s", a->spec_file);
+	keep[0] = a->spec;
+	keep[1] = a->status;
+	keep[2] = a->signals;
 	setup_keep_only(keep, array_len(keep));
 	for (size_t i = 0; i < array_len(keep); i++)
 		if (keep[i] >= 0 && fcntl(keep[i], F_SETFD, FD_CLOEXEC))
@@ -129,14 +135,9 @@ read_spec(struct setup *s, struct arguments *a)
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	struct err e = ERR_INIT;
 
-	if (a->spec_file) {
-		if (fd_read_file(AT_FDCWD, a->spec_file, SPEC_MAX, &text, &e))
-			setup_die(0, "", "%s", e.text);
-	} else {
-		if (fd_read_all(a->spec, &text, SPEC_MAX))
-			setup_die(errno, "", "cannot read the spec");
-		fd_close(&a->spec);
-	}
+	if (fd_read_all(a->spec, &text, SPEC_MAX))
+		setup_die(errno, "", "cannot read the spec");
+	fd_close(&a->spec);
 	if (spec_decode(text.buf, text.len, &s->spec, &e))
 		setup_die(0, "", "%s", e.text);
 	if (ruleset_new(s->spec.rules, s->spec.nrules, s->spec.cwd, &s->rules, &e))
