@@ -7,6 +7,7 @@
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/glob.h"
+#include "util/htab.h"
 #include "util/path.h"
 #include "util/strbuf.h"
 #include "workspace/files.h"
@@ -246,5 +247,63 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	/* Kept and not stored, it would be missing after a hit. */
 	if (write && cache && !is_definition(path) && !policy_leaves_unstored(p, path))
 		strbuf_addf(&sb, ", and %s", outputs);
+	return strbuf_take(&sb);
+}
+
+/* One of its tasks that a key can be folded from, of the same name if there is one. */
+static const struct taskdef *
+find_task(const struct project *project, const char *name)
+{
+	const struct taskdef *found = NULL;
+
+	for (size_t i = 0; i < project->def.ntasks; i++) {
+		const struct taskdef *t = &project->def.tasks[i];
+
+		if (t->command && !strcmp(t->name, name))
+			return t;
+		if (t->command && !found)
+			found = t;
+	}
+	return found;
+}
+
+/* The one that the path is in or, of a directory that is hidden as a whole, that is in it: which of several
+ * was meant nobody knows. */
+static const struct project *
+find_withheld(const struct policy *p, const char *path, const char **ret_link)
+{
+	const struct project *found = NULL;
+
+	for (size_t i = 0; i < p->withheld.n; i++) {
+		const char *dir = p->withheld.v[i];
+		const struct project *project = htab_get(&p->w->by_dir, dir);
+
+		if (!project || (!path_is_within(path, dir) && !path_is_within(dir, path)))
+			continue;
+		if (found)
+			return NULL;
+		found = project;
+		*ret_link = p->withheld_links.v[i];
+	}
+	return found;
+}
+
+char *
+policy_withheld_text(const struct policy *p, const char *path)
+{
+	const char *link;
+	const struct project *project = find_withheld(p, path, &link);
+	const struct taskdef *task = project ? find_task(project, p->node->def->name) : NULL;
+	struct strbuf sb = STRBUF_INIT;
+
+	if (!project)
+		return NULL;
+	strbuf_addf(&sb,
+		"%s, linked as %s, is hidden from it, as its key has nothing of that project: an "
+		"edit there would not run it again",
+		project->dir, link);
+	if (task)
+		strbuf_addf(&sb, "; to show it, dependsOn: [\"%s#%s\"], or what is said above",
+			project->name, task->name);
 	return strbuf_take(&sb);
 }

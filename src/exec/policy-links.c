@@ -155,6 +155,7 @@ add_link(struct links *l, const char *modules, const char *path)
 		return;
 	if (!may_open(l, dir)) {
 		strvec_push(&l->p->withheld, dir);
+		strvec_push(&l->p->withheld_links, path);
 		return;
 	}
 	policy_add_rule(l->p, SPEC_READ, false, dir);

@@ -37,6 +37,7 @@ policy_free(struct policy *p)
 	free(p->home);
 	free(p->nested);
 	strvec_release(&p->withheld);
+	strvec_release(&p->withheld_links);
 	strvec_release(&p->linked);
 	strvec_release(&p->stores);
 	ruleset_free(p->compiled);

@@ -53,6 +53,7 @@ struct policy {
 	/* What is linked in node_modules and not granted for that, since no part of the key covers it, or
 	 * since it is no package: a denied read in it is a finding. */
 	struct strvec withheld;
+	struct strvec withheld_links; /* the same in their order: as what they are linked */
 	struct strvec linked;     /* the projects that are granted because they are linked there */
 	struct ruleset *compiled; /* of `rules` */
 };
@@ -98,6 +99,9 @@ void policy_add_reports(const struct policy *p, struct strvec *ret);
  * grants the fields that they come from. Never what would be refused: no input that git ignores, no grant
  * that an entry of `deny` overrules. Owned. */
 char *policy_grant_text(const struct policy *p, bool write, const char *path);
+/* For a denied read in a package that is linked and withheld, with the path of the link: why, and what to
+ * write to have its task in the key. NULL: in no such package. Owned. */
+char *policy_withheld_text(const struct policy *p, const char *path);
 /* What to write to have these workspace files in the key of the task: `cache.inputs.files: ["a", "b"],
  * cache.inputs.workspaceFiles: ["lib/c"]`. Empty when git ignores all of them. Owned. */
 char *policy_inputs_text(const struct policy *p, const struct strvec *paths);

@@ -94,6 +94,26 @@ note_walled_reads(struct job *j, const struct exec_result *r)
 			n - WALLED_SHOWN, n - WALLED_SHOWN == 1 ? "" : "s");
 }
 
+/* A line for each package, beside its findings. */
+static void
+note_withheld(struct job *j, const struct exec_result *r)
+{
+	cleanup_strvec struct strvec told = STRVEC_INIT;
+
+	for (size_t i = 0; i < r->ndenials && told.n < WALLED_SHOWN; i++) {
+		const struct exec_denial *d = &r->denials[i];
+		cleanup_free char *text = NULL;
+
+		if (d->class != DENIAL_FINDING || d->op != DENIAL_READ)
+			continue;
+		text = policy_withheld_text(j->policy, d->path);
+		if (!text || strvec_contains(&told, text))
+			continue;
+		strvec_push(&told, text);
+		settle_note(j, "%s", text);
+	}
+}
+
 /* Whatever else the result depends on is in its key, or was hidden from it. */
 static void
 note_late(struct job *j, const struct exec_result *r)
@@ -166,6 +186,7 @@ on_done(void *ctx, struct exec_result *r)
 		strvec_push(&j->notes, r->notes.v[i]);
 	if (t->status == TASK_FAILED && r->exit_code)
 		note_walled_reads(j, r);
+	note_withheld(j, r);
 	/* What was ended in the middle of a write may have left half of it. */
 	if (r->nkilled && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
 		settle_note(j, "not saved: it left background processes, which were ended");

@@ -628,6 +628,20 @@ test_grant_text(void)
 	policy_free(p);
 }
 
+#define WITHHELD                                                                                   \
+	"packages/util, linked as packages/app/node_modules/@scope/util, is hidden from it, as "   \
+	"its "                                                                                     \
+	"key has nothing of that project: an edit there would not run it again"
+static struct taskdef util_tasks[] = {{.name = "all"}, {.name = "gen", .command = "true"}};
+
+static void
+withheld_is(const struct policy *p, const char *path, const char *want)
+{
+	cleanup_free char *text = policy_withheld_text(p, path);
+
+	ok_str(text ? text : "", want, path);
+}
+
 static void
 test_keyed_links(void)
 {
@@ -642,6 +656,14 @@ test_keyed_links(void)
 	ok(!reads(p, "packages/util/u.ts"), "one that is not is withheld");
 	ok(!has_rule(p, SPEC_DENY_READ, false, "packages/util"), "by not granting it");
 	ok(policy_read_is_finding(p, "packages/util/u.ts"), "and a read of it a finding");
+	withheld_is(p, "packages/util/u.ts", WITHHELD);
+	withheld_is(p, "packages/util", WITHHELD);
+	withheld_is(p, "packages/lib/README.md", "");
+	withheld_is(p, "packages/app/README", "");
+	util.def = (struct projectdef){.tasks = util_tasks, .ntasks = array_len(util_tasks)};
+	withheld_is(p, "packages/util/u.ts",
+		WITHHELD "; to show it, dependsOn: [\"util#gen\"], or what is said above");
+	util.def = (struct projectdef){0};
 	ok(policy_read_is_finding(p, "packages/app/README") &&
 			!policy_read_is_finding(p, "packages/other/x"),
 		"as in the project; elsewhere it is the wall");
