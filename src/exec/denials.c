@@ -2,12 +2,16 @@
 #include "exec/denials.h"
 #include "proto/status.h"
 #include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/path.h"
+#include <limits.h>
 
 static void
 denial_release(struct exec_denial *d)
 {
 	free(d->path);
+	free(d->target);
 	free(d->program);
 	free(d->cmdline);
 	free(d->grant);
@@ -85,4 +89,26 @@ denials_sort(struct exec_result *r)
 {
 	if (r->ndenials)
 		qsort(r->denials, r->ndenials, sizeof(*r->denials), compare);
+}
+
+static char *
+read_link(int rootfd, const char *path)
+{
+	char text[PATH_MAX];
+	const char *base;
+	cleanup_close int parent = fs_open_parent(rootfd, path, &base);
+	ssize_t n = parent < 0 ? -1 : readlinkat(parent, base, text, sizeof(text));
+
+	return n > 0 ? xmemdupz(text, (size_t)n) : NULL;
+}
+
+void
+denials_read_links(struct exec_result *r, int rootfd)
+{
+	for (size_t i = 0; i < r->ndenials; i++) {
+		struct exec_denial *d = &r->denials[i];
+
+		if (d->class == DENIAL_FINDING && *d->path && *d->path != '/' && !d->target)
+			d->target = read_link(rootfd, d->path);
+	}
 }

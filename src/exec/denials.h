@@ -15,10 +15,12 @@ enum {
 /* Takes what d owns. A finding counts in any case; beyond the bound it takes the place of one of a
  * lesser class, or is dropped. */
 void denials_add_take(struct exec_result *r, struct exec_denial *d);
-/* Findings first, then by path and operation. */
 /* What was written, too, is no input, and to write it includes to read it: one of the two tells what to
  * write in the config. */
 void denials_join_advice(struct exec_result *r);
+/* Findings first, then by path and operation. */
 void denials_sort(struct exec_result *r);
+/* Fills `target`: as it is now, before anything is committed. */
+void denials_read_links(struct exec_result *r, int rootfd);
 
 #endif

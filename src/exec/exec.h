@@ -51,6 +51,7 @@ struct exec_denial {
 	int op; /* enum denial_op, proto/status.h */
 	enum denial_class class;
 	char *path;    /* from the workspace */
+	char *target;  /* of a finding whose name is a link: the link's text; else NULL */
 	uint32_t pid;  /* 0: not known */
 	char *program; /* "" : not known */
 	char *cmdline;

@@ -451,6 +451,7 @@ exec_result_release(struct exec_result *r)
 	strvec_release(&r->notes);
 	for (size_t i = 0; i < r->ndenials; i++) {
 		free(r->denials[i].path);
+		free(r->denials[i].target);
 		free(r->denials[i].program);
 		free(r->denials[i].cmdline);
 		free(r->denials[i].grant);

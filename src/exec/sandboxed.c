@@ -437,6 +437,7 @@ finish(struct exec_job *ej, struct exec_result *r)
 		take_exit(j, r);
 	conclude(j, r);
 	denials_sort(r);
+	denials_read_links(r, j->owner->rootfd);
 }
 
 static void

@@ -232,6 +232,10 @@ report_add_access(struct strbuf *out, const struct exec_denial *d)
 {
 	strbuf_addf(out, "%s ", denial_op_name((enum denial_op)d->op));
 	strbuf_add_sanitised(out, d->path, strlen(d->path));
+	if (d->target) {
+		strbuf_adds(out, " -> ");
+		strbuf_add_sanitised(out, d->target, strlen(d->target));
+	}
 	if (d->program && *d->program) {
 		strbuf_adds(out, "  by ");
 		strbuf_add_sanitised(out, d->program, strlen(d->program));
