@@ -61,10 +61,8 @@ clean() { # NAME
 	ok "$1: no process of it is alive" all_gone
 }
 # The FIFO has no writer: its reader is at the end of it.
-all_gone() {
+all_gone() (
+	# shellcheck disable=SC2094 # one end after the other
 	exec 8<>"$T/alive" 7<"$T/alive" 8>&-
-	timeout 30 cat <&7
-	gone_rc=$?
-	exec 7<&-
-	return $gone_rc
-}
+	exec timeout 30 cat <&7
+)

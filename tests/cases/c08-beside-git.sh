@@ -26,7 +26,7 @@ E
 before '\.git/index|\.git/config'
 bg run t
 await up >/dev/null
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	git_ status --porcelain
 	git_ config core.x 1
 done >"$T/loop" 2>&1
