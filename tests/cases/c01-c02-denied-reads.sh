@@ -9,6 +9,7 @@ mkdir src priv
 echo k >priv/key
 echo s >src/s
 echo k >src/key
+before
 box '{ "allow": { "read": ["src/**"] } }' <<'E'
 cat src/s; cat priv/key; exit 0
 E
@@ -17,6 +18,7 @@ findings 1 "C01: the task fails although its own exit was 0"
 said '^s$' "what is granted is read"
 said_not '^k$' "what is not granted is not"
 reported read 'priv(/key)?' cat
+unchanged C01
 
 # The kernel's entry by hand: nothing a preloaded library or a hook in libc would see.
 cat >"$T/rawopen.c" <<'E'
@@ -67,6 +69,7 @@ if cc -O1 -static -nostdlib -nostartfiles -ffreestanding -fno-stack-protector -o
 	findings 1 "C02: a raw system call"
 	said 'failed \(exit 1,' "its own checks went well"
 	reported read 'priv(/key)?' rawopen
+	unchanged C02
 else
 	fail "C02: cannot build a program without libc"
 	diag_file cc "$T/cc"

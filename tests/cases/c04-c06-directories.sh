@@ -8,6 +8,7 @@ require_program python3
 mkdir -p dist/a
 echo 1 >dist/a/f
 inode=$(stat -c %i dist)
+before dist
 box '{ "allow": { "write": ["dist/**"] } }' <<'E'
 set -e
 rm -rf dist
@@ -18,7 +19,7 @@ findings 0 "C04: rm -rf dist && mkdir dist"
 is "$(find dist -mindepth 1 | sort | tr '\n' ' ')" "dist/g " "the host has what the task left"
 is "$(cat dist/g)" 2 "with its content"
 is "$(stat -c %i dist)" "$inode" "the directory itself was never replaced"
-clean C04
+unchanged C04 dist
 
 # The same where dist is a declared output: the task does not see it at first.
 box '{ "allow": { "write": ["dist/**"] } }' \
@@ -40,6 +41,7 @@ while [ $i -lt 20 ]; do
 	echo $i >out/before/$i
 	i=$((i + 1))
 done
+before 'out|cache'
 box '{ "allow": { "write": ["out/**", "cache/**"] } }' <<'E'
 set -e
 mkdir out/d
@@ -56,7 +58,7 @@ is "$(cat cache/f)" x "the file has moved"
 is "$(cat cache/d/y)" y "the new directory too"
 is "$(find cache/before -type f | wc -l | tr -d ' ')" 20 "and the one with 20 files"
 is "$(find out -mindepth 1)" "" "nothing stayed behind"
-clean C06
+unchanged C06 'out|cache'
 
 # Both were there before, with more in them than moves: what stays is not touched.
 rm -rf "$W/out" "$W/cache"

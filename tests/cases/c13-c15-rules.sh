@@ -10,6 +10,7 @@ echo top >top
 echo dok >d/ok
 echo dno >d/no
 echo eok >d/e/ok
+before
 for allow in '"**", "d/e"' '"d/e", "**"'; do
 	for deny in '"d", "d/no"' '"d/no", "d"'; do
 		rules="allow [$allow], deny [$deny]"
@@ -22,6 +23,8 @@ E
 		said_not '^(dok|dno)$' "C13: $rules: what lies between is denied"
 	done
 done
+
+unchanged C13
 
 mkdir secret
 before
@@ -52,6 +55,7 @@ unchanged "C14 by a pattern"
 mkdir -p w/sub
 echo outside >o
 echo mine >w/mine
+before w
 box '{ "allow": { "write": ["w/**"] } }' <<'E'
 cd w
 pwd
@@ -70,4 +74,5 @@ said '^w$' "C15: the parent lists it"
 said_not '^(d|o|top|secret|vx\.config\.json)$' "C15: and nothing else"
 said_not '^outside$' "C15: the file beside is not read"
 reported read o cat
+unchanged C15 w
 done_testing

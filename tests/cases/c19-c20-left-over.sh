@@ -8,6 +8,7 @@
 ms() { echo $(($(date +%s%N) / 1000000)); }
 fifo held
 hold held
+before
 t0=$(ms)
 box '{}' <<E
 exec 9>$T/held
@@ -19,7 +20,8 @@ said '^hi$' "C19: output is complete"
 ok "C19: the task ended soon ($((t1 - t0)) ms)" test $((t1 - t0)) -lt 10000
 ok "C19: the sleeper is gone" released
 said '1 background process' "C19: the note says so"
-clean C19
+unchanged C19
+before
 
 hold held
 export VX_KILL_GRACE_MS=1000
@@ -40,5 +42,5 @@ said 'timed out' "C20: the status says so"
 ok "C20: not before limit and grace were over ($((t1 - t0)) ms)" test $((t1 - t0)) -ge 2000
 ok "C20: soon after" test $((t1 - t0)) -lt 30000
 ok "C20: nothing is alive" released
-clean C20
+unchanged C20
 done_testing

@@ -23,6 +23,7 @@ modes() { (cd out && find . -mindepth 1 -printf '%p %m\n' | sort | tr '\n' ' ');
 want='./a 555 ./a/b 555 ./a/b/f 644 ./exec 755 ./private 600 ./z 0 '
 cached=', "cache": { "inputs": { "files": [] }, "outputs": { "files": ["out/**"] } }'
 
+before out
 command | box '{ "allow": { "write": ["out/**"] } }' "$cached"
 findings 0 "C21: first run"
 is "$(modes)" "$want" "modes as the task left them"
@@ -40,7 +41,7 @@ is "$(modes)" "$want" "with the same modes"
 run run t --force
 findings 0 "C21: run again over what is there"
 is "$(modes)" "$want" "with the same modes again"
-clean C21
+unchanged C21 out
 
 # Set-id and sticky bits never reach the workspace.
 box '{ "allow": { "write": ["bits/**"] } }' <<'E'

@@ -11,6 +11,7 @@ import multiprocessing as m
 m.Lock()
 print("ok")
 E
+before
 echo "python3 $T/lock.py" | box '{}'
 findings 0 "C22: a named semaphore"
 said '^ok$' "can be made"
@@ -23,6 +24,9 @@ else
 	skip "C22: where the host has no /dev/shm" "only root can take it away"
 fi
 
+unchanged C22
+
+before
 cat >"$T/net.py" <<'E'
 import socket, threading, time
 
@@ -67,4 +71,5 @@ said '^connect refused at once' "C24: the outside is refused at once"
 said '^look-up refused at once' "C24: a look-up too"
 said '^unix refused at once PermissionError' "socket(AF_UNIX) is refused"
 said '^socketpair pair$' "socketpair is not"
+unchanged C24
 done_testing
