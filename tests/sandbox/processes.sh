@@ -82,7 +82,7 @@ spec = open(top + "/spec").read()
 fd = os.open(top + "/hold", os.O_RDONLY | os.O_NONBLOCK)
 os.set_blocking(fd, True)
 keep = os.open(top + "/hold", os.O_WRONLY)
-for i in range(100):
+for i in range(500):
     scratch = "%s/k%d" % (top, i)
     os.mkdir(scratch)
     one = scratch + ".spec"
@@ -102,7 +102,7 @@ while os.read(fd, 100):
     pass
 print("gone")
 PY
-prints gone "C18: killed in its first moments, 100 times: nothing is alive"
+prints gone "C18: killed in its first moments, 500 times: nothing is alive"
 is "$(grep -c "$T" /proc/self/mountinfo)" 0 "and nothing is mounted"
 
 # C19
