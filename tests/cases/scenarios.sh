@@ -5,7 +5,7 @@
 # otherwise, docs/SANDBOX.md says why ("Where the table differs"), and the text of the row says "differs".
 . "${VX_SRCDIR:?}/tests/lib.sh"
 . "${VX_SRCDIR:?}/tests/cases/box.sh"
-require_program python3 git
+require_program python3 git flock
 
 # --- one row -----------------------------------------------------------------------------------
 
@@ -398,8 +398,10 @@ row_27() {
 	# Guard and core each have to find the other gone; the pid of the first is ours.
 	kill -9 "$BG"
 	bg_wait 2>/dev/null
-	# What is held until the next start may come: the scratch and the lock.
-	holds released && own && task '{}' true && run run app#t && passes
+	# The other one holds the lock until it has removed the rest.
+	holds released && holds timeout 60 flock .vx/lock true &&
+		holds test -z "$(find .vx/scratch -mindepth 1 -maxdepth 1)" &&
+		task '{}' true && run run app#t && passes
 }
 row 27 "kill -9 of vx: nothing is left, a daemon in a session of its own neither"
 
