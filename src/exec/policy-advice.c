@@ -205,6 +205,36 @@ is_definition(const char *path)
 	       !strncmp(base, "vx.workspace.", 13);
 }
 
+static bool
+is_among(const struct node *n, const struct node *const *v, size_t nv)
+{
+	for (size_t i = 0; i < nv; i++)
+		if (v[i] == n)
+			return true;
+	return false;
+}
+
+/* One that the task needs without its key, and that makes what is asked for or, of a directory that is hidden
+ * as a whole, something in it. */
+static const struct node *
+find_left_out(const struct policy *p, const char *path)
+{
+	const struct node *found = NULL;
+	size_t n, nfolded;
+	cleanup_free const struct node **all = graph_upstream(p->node, false, &n);
+	cleanup_free const struct node **folded = graph_upstream(p->node, true, &nfolded);
+
+	for (size_t i = 0; i < n && !found; i++) {
+		const struct cachedef *c = node_is_group(all[i]) ? NULL : all[i]->def->cache;
+
+		if (!c || is_among(all[i], folded, nfolded))
+			continue;
+		if (globset_match(&c->outputs, path) || globset_may_match_below(&c->outputs, path))
+			found = all[i];
+	}
+	return found;
+}
+
 char *
 policy_grant_text(const struct policy *p, bool write, const char *path)
 {
@@ -212,6 +242,7 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	const char *own = p->node->project->dir;
 	cleanup_strvec struct strvec one = STRVEC_INIT;
 	cleanup_free char *inputs = NULL, *outputs = NULL;
+	const struct node *left_out;
 	struct strbuf sb = STRBUF_INIT;
 
 	/* A credential store: of those that are outside only these are told of. */
@@ -221,6 +252,12 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	inputs = policy_inputs_text(p, &one);
 	outputs = policy_outputs_text(p, &one);
 	/* Where grants follow from the cache block, an exec.sandbox would take their place. */
+	left_out = p->derived && cache && !write ? find_left_out(p, path) : NULL;
+	if (left_out) {
+		strbuf_addf(&sb, "cache.inputs.tasks: [\"%s\", …], which leaves it out now",
+			left_out->id);
+		return strbuf_take(&sb);
+	}
 	if (p->derived && cache && !write && *inputs) {
 		strbuf_adds(&sb, inputs);
 		return strbuf_take(&sb);

@@ -69,6 +69,23 @@ rm p/app/o2
 run run app#build
 ok "and a hit brings it" test -e p/app/o2
 
+# --- what a task makes that is needed, but not in the key ----------------------------------------
+
+put p/maker/vx.config.json <<E
+{ "name": "maker", "tasks": { "build": { "exec": { "command": "mkdir -p dist; echo o >dist/o" },
+	"cache": { "inputs": { "files": [] }, "outputs": { "files": ["dist/**"] } } } } }
+E
+app '' ', "dependsOn": ["maker#build"], "cache": { "inputs": { "files": ["in"], "tasks": [] }, "outputs": { "files": [] } }' \
+	'cat ../maker/dist/o'
+run run app#build --sandbox
+exits 1 "what a task makes that no part of the key stands for"
+said 'to show it: cache.inputs.tasks: \["maker#build", …\], which leaves it out now$' "the entry to write"
+app '' ', "dependsOn": ["maker#build"], "cache": { "inputs": { "files": ["in"], "tasks": ["maker#build"] }, "outputs": { "files": [] } }' \
+	'cat ../maker/dist/o'
+run run app#build --sandbox
+exits 0 "is enough"
+rm -r p/maker
+
 # --- what was stopped at the wall --------------------------------------------------------------
 
 app '' "$(cache '' '')" 'cat ../greet/include/deep/h'
