@@ -125,10 +125,13 @@ attach_dev(struct view *v)
 	close(attach_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, shm, "/dev/shm"));
 }
 
-/* What the kernel shows of keyrings and does not know by namespace. */
+/* What the kernel shows of keyrings and does not know by namespace. Not where sandboxes may be made inside: a /proc with
+ * something mounted in it is no ground for another one (findings 9), and the calls that use keys stay refused. */
 static void
-hide_keys(void)
+hide_keys(const struct setup *s)
 {
+	if (s->spec.nested && !s->maps_all)
+		return;
 	view_cover("/proc/keys");
 	view_cover("/proc/key-users");
 }
@@ -190,7 +193,7 @@ dev_attach(struct view *v)
 	attach_dev(v);
 	if (mount_attach(v->proc, AT_FDCWD, "/proc"))
 		setup_die(errno, no_remedy, "cannot attach /proc");
-	hide_keys();
+	hide_keys(v->s);
 	if (v->s->maps_all)
 		guard_proc(v);
 }
