@@ -93,6 +93,8 @@ fuse_answer_init(const struct fuse_request *r, uint32_t flags, uint32_t max_writ
 struct fuse_attr
 fuse_attr_of(const struct stat *st, const struct owner *owner)
 {
+	bool as_caller = owner_is_foreign(owner, st);
+
 	return (struct fuse_attr){
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
@@ -105,8 +107,8 @@ fuse_attr_of(const struct stat *st, const struct owner *owner)
 		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
 		.mode = st->st_mode,
 		.nlink = (uint32_t)st->st_nlink,
-		.uid = owner->maps_all ? st->st_uid : owner->uid,
-		.gid = owner->maps_all ? st->st_gid : owner->gid,
+		.uid = as_caller ? owner->uid : st->st_uid,
+		.gid = as_caller ? owner->gid : st->st_gid,
 		.blksize = (uint32_t)st->st_blksize,
 	};
 }

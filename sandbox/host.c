@@ -6,7 +6,9 @@
 bool
 owner_is_foreign(const struct owner *o, const struct stat *st)
 {
-	return !o->maps_all && (st->st_uid != o->uid || st->st_gid != o->gid);
+	if (o->maps_all)
+		return st->st_uid == o->unnamed_uid || st->st_gid == o->unnamed_gid;
+	return st->st_uid != o->uid || st->st_gid != o->gid;
 }
 
 static enum host_kind

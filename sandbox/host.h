@@ -15,7 +15,11 @@
 struct owner {
 	uid_t uid; /* the caller */
 	gid_t gid;
-	bool maps_all; /* every id is mapped to itself */
+	bool maps_all; /* every id of this user namespace is mapped to itself */
+	/* As which the kernel shows ids that this user namespace has no name for; -1 where none are, or where
+	 * it is also the name of one. */
+	uid_t unnamed_uid;
+	gid_t unnamed_gid;
 };
 bool owner_is_foreign(const struct owner *o, const struct stat *st);
 

@@ -59,7 +59,7 @@ layer_new(const struct layer_options *o)
 	struct layer *l = xcalloc(1, sizeof(*l));
 
 	l->o = *o;
-	l->owner = (struct owner){o->uid, o->gid, o->maps_all};
+	l->owner = o->owner;
 	htab_init(&l->ids);
 	htab_putn_copy(&l->ids, "", 0, (void *)(uintptr_t)FUSE_ROOT_ID);
 	pure_init(&l->pure, o->hostfd, o->rules, &l->owner);

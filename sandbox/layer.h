@@ -14,6 +14,7 @@
 
 #include "proto/ruleset.h"
 #include "proto/status.h"
+#include "sandbox/host.h"
 #include "sandbox/wall.h"
 #include <sys/types.h>
 
@@ -39,11 +40,9 @@ struct layer_options {
 	const char *home;            /* the home directory's path; NULL: it has no overlay */
 	int homefd;                  /* that directory, O_PATH */
 	const struct strvec *stores; /* absolute paths in it that are hidden, and told */
-	int hostfd;        /* the real workspace, O_PATH, opened before the overlay covered it */
-	struct wall *wall; /* filled before a directory's first READDIR is answered */
-	uid_t uid;         /* the caller: shown as owner where the host's owner is not mapped */
-	gid_t gid;
-	bool maps_all; /* every id is mapped to itself: owners are shown as they are */
+	int hostfd;         /* the real workspace, O_PATH, opened before the overlay covered it */
+	struct wall *wall;  /* filled before a directory's first READDIR is answered */
+	struct owner owner; /* who is shown as owner where the host's is not mapped */
 	/* First time a hidden name is asked for. Names asked again are not told again. */
 	void (*denied)(void *ctx, const struct layer_denial *d);
 	void *ctx;

@@ -70,7 +70,7 @@ livewall_new(const struct livewall_options *o)
 	struct stat st;
 
 	w->o = *o;
-	w->owner = (struct owner){o->uid, o->gid, o->maps_all};
+	w->owner = o->owner;
 	if (!fstat(o->rules.host, &st))
 		w->dev = st.st_dev;
 	livenodes_init(&w->nodes);

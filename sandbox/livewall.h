@@ -27,10 +27,8 @@ struct livewall;
 
 struct livewall_options {
 	struct liverules rules;
-	int proc;  /* a procfs */
-	uid_t uid; /* as in layer.h */
-	gid_t gid;
-	bool maps_all;
+	int proc;           /* a procfs */
+	struct owner owner; /* as in layer.h */
 	void (*denied)(void *ctx, const struct layer_denial *d);
 	void *ctx;
 };

@@ -144,27 +144,6 @@ read_spec(struct setup *s, struct arguments *a)
 		setup_die(0, "", "%s", e.text);
 }
 
-/* Root that may map ids maps them all; every other caller maps itself (findings 6). */
-static bool
-may_map_all(void)
-{
-	static const int needed[] = {6 /* SETGID */, 7 /* SETUID */};
-	struct {
-		uint32_t version;
-		int pid;
-	} header = {0x20080522, 0};
-	struct {
-		uint32_t effective, permitted, inheritable;
-	} data[2];
-
-	if (geteuid() || syscall(SYS_capget, &header, data))
-		return false;
-	for (size_t i = 0; i < array_len(needed); i++)
-		if (!(data[0].effective >> needed[i] & 1))
-			return false;
-	return true;
-}
-
 /* The overlay's root shows the attributes of its upper directory: they are those of what it covers. */
 static void
 make_upper(const char *name, const struct stat *like)
@@ -245,7 +224,7 @@ main(int argc, char **argv)
 	tell_init(a.status);
 	open_proc(&s);
 	read_spec(&s, &a);
-	s.maps_all = may_map_all();
+	ns_find_ids(&s);
 	open_places(&s);
 	if (s.spec.live)
 		live_prepare(&s);

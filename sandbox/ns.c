@@ -205,6 +205,65 @@ map_self(const struct setup *s)
 	write_map(s, "self", "gid_map", text);
 }
 
+/* Root that may map ids maps them all; every other caller maps itself (findings 6). */
+static bool
+may_map_all(void)
+{
+	static const int needed[] = {6 /* SETGID */, 7 /* SETUID */};
+	struct {
+		uint32_t version;
+		int pid;
+	} header = {0x20080522, 0};
+	struct {
+		uint32_t effective, permitted, inheritable;
+	} data[2];
+
+	if (geteuid() || syscall(SYS_capget, &header, data))
+		return false;
+	for (size_t i = 0; i < array_len(needed); i++)
+		if (!(data[0].effective >> needed[i] & 1))
+			return false;
+	return true;
+}
+
+/* What stands for ids that this namespace has no name for, unless it is the name of one. */
+static unsigned
+find_unnamed(const struct setup *s, const char *file, const char *overflow)
+{
+	cleanup_strbuf struct strbuf map = STRBUF_INIT, number = STRBUF_INIT;
+	struct err e = ERR_INIT;
+	char path[64];
+	const char *p;
+	unsigned long long first, outer, count;
+	unsigned id = 65534;
+	int used;
+
+	snprintf(path, sizeof(path), "self/%s", file);
+	if (fd_read_file(s->proc, path, 1 << 16, &map, &e))
+		refused_map(s, file);
+	if (sscanf(map.buf, "%llu %llu %llu", &first, &outer, &count) == 3 && count == UINT32_MAX)
+		return -1U;
+	snprintf(path, sizeof(path), "sys/kernel/%s", overflow);
+	if (!fd_read_file(s->proc, path, 64, &number, &e))
+		sscanf(number.buf, "%u", &id);
+	for (p = map.buf; sscanf(p, "%llu %llu %llu%n", &first, &outer, &count, &used) == 3;
+		p += used)
+		if (id >= first && id - first < count)
+			return -1U;
+	return id;
+}
+
+void
+ns_find_ids(struct setup *s)
+{
+	s->unnamed_uid = s->unnamed_gid = -1U;
+	s->maps_all = may_map_all();
+	if (!s->maps_all)
+		return;
+	s->unnamed_uid = find_unnamed(s, "uid_map", "overflowuid");
+	s->unnamed_gid = find_unnamed(s, "gid_map", "overflowgid");
+}
+
 attr_noreturn static void
 init_start(struct setup *s, attr_noreturn void (*inside)(struct setup *s))
 {

@@ -461,7 +461,7 @@ preload(struct preload *p, const struct setup *s)
 	struct copier c = {
 		.p = p,
 		.rules = s->rules,
-		.owner = {s->uid, s->gid, s->maps_all},
+		.owner = setup_owner(s),
 		.host = s->host,
 		.upper = -1,
 		.dev = s->host_st.st_dev,

@@ -156,9 +156,7 @@ serve_live(struct server *sv)
 	sv->livewall = livewall_new(&(struct livewall_options){
 		.rules = s->live,
 		.proc = s->proc,
-		.uid = s->uid,
-		.gid = s->gid,
-		.maps_all = s->maps_all,
+		.owner = setup_owner(s),
 		.denied = on_denied,
 		.ctx = sv,
 	});
@@ -194,9 +192,7 @@ on_layers(struct server *sv, const struct report *r)
 		.home = sv->s->home >= 0 ? sv->s->home_path : NULL,
 		.stores = &sv->s->home_stores,
 		.wall = sv->wall,
-		.uid = sv->s->uid,
-		.gid = sv->s->gid,
-		.maps_all = sv->s->maps_all,
+		.owner = setup_owner(sv->s),
 		.denied = on_denied,
 		.ctx = sv,
 	});

@@ -67,6 +67,12 @@ setup_note(const char *fmt, ...)
 		tell_note(r.u.note);
 }
 
+struct owner
+setup_owner(const struct setup *s)
+{
+	return (struct owner){s->uid, s->gid, s->maps_all, s->unnamed_uid, s->unnamed_gid};
+}
+
 char *
 setup_path_of(const struct setup *s, int fd)
 {

@@ -13,6 +13,7 @@
 #define SANDBOX_SETUP_H
 
 #include "proto/spec.h"
+#include "sandbox/host.h"
 #include "sandbox/liveplan.h"
 #include "sandbox/preload.h"
 #include <sys/stat.h>
@@ -34,11 +35,13 @@ struct setup {
 	struct liveplan plan;
 	uid_t uid;
 	gid_t gid;
-	mode_t umask;  /* the caller's, for the command */
-	bool maps_all; /* root with the right to map: all ids of this namespace are mapped to
+	mode_t umask;      /* the caller's, for the command */
+	bool maps_all;     /* root with the right to map: all ids of this namespace are mapped to
 			* themselves, so that other users' files stay what they are */
-	int proc;      /* the caller's procfs, O_PATH, checked to be one */
-	int host;      /* the workspace, O_PATH, in the caller's mount namespace */
+	uid_t unnamed_uid; /* see host.h: struct owner */
+	gid_t unnamed_gid;
+	int proc; /* the caller's procfs, O_PATH, checked to be one */
+	int host; /* the workspace, O_PATH, in the caller's mount namespace */
 	struct stat host_st;
 	int home;        /* the home that gets an overlay, O_PATH, as host; -1: none does */
 	char *home_path; /* canonical */
@@ -101,6 +104,7 @@ void setup_report(const struct report *r);
 /* Ends this process: in init by a report, in the helper by a frame or a line. num: errno or 0. */
 attr_noreturn void setup_die(int num, const char *remedy, const char *fmt, ...) attr_printf(3, 4);
 void setup_note(const char *fmt, ...) attr_printf(1, 2);
+struct owner setup_owner(const struct setup *s);
 /* The canonical path of an open fd, owned. */
 char *setup_path_of(const struct setup *s, int fd);
 /* Closes every fd above 2 but these. */
@@ -108,6 +112,8 @@ void setup_keep_only(int *fds, size_t n);
 
 /* ns.c */
 
+/* Sets maps_all, and what there is that is not mapped. */
+void ns_find_ids(struct setup *s);
 /* Makes the namespaces. Returns in the helper; in init it runs `inside`, which does not return. */
 void ns_start(struct setup *s, attr_noreturn void (*inside)(struct setup *s));
 

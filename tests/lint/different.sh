@@ -10,6 +10,6 @@ grep -v -e '^#' -e '^$' "$VX_SRCDIR/tests/data/fileops.different" >"$T/lines"
 sed 's/.* | //' "$T/lines" | sort -u >"$T/reasons"
 ok "there are rows" test -s "$T/rows"
 is "$(cat "$T/reasons")" "$(cat "$T/rows")" "reasons are the rows of docs/SANDBOX.md"
-is "$(grep -vE '^[a-zFUSE0-9.< -]+ \| .+: .* -> .+ \| .+$' "$T/lines")" "" "each line is words, operation and reason"
+is "$(grep -vE '^[a-zFUSE0-9.<>= -]+ \| .+: .* -> .+ \| .+$' "$T/lines")" "" "each line is words, operation and reason"
 is "$(sort "$T/lines" | uniq -d)" "" "none stands there twice"
 done_testing

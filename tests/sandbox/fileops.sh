@@ -66,11 +66,15 @@ view() { # NAME WORDS SPEC-LINE...
 	fresh
 	box "$OPS run" "$@"
 	# shellcheck disable=SC2086 # words
-	compare "$name" $words $who $old
+	compare "$name" $words $who $kernel
 }
-# What older kernels do is marked with the first that does not.
-old=$(for v in 6.2 6.7; do
-	printf '%s\n%s\n' "$v" "$(uname -r)" | sort -V | head -n 1 | grep -qx "$v" || echo "linux<$v"
+# What changed between kernels is marked with the first that has it.
+kernel=$(for v in 6.2 6.7; do
+	if printf '%s\n%s\n' "$v" "$(uname -r)" | sort -V | head -n 1 | grep -qx "$v"; then
+		echo "linux>=$v"
+	else
+		echo "linux<$v"
+	fi
 done)
 if [ "$(id -u)" = 0 ]; then who=root; else who=user; fi
 fresh
@@ -130,6 +134,8 @@ if [ "$who" = root ]; then
 		[ "$MODE" ] || (exec 3<>/dev/fuse) 2>/dev/null || continue
 		with=${MODE:-FUSE}
 		meet "$with, a user among files of others" "owners $with" as_user 54321 'write .'
+		meet "$with, root that maps one id among files of others" "owners $with" \
+			'unshare --user --map-root-user' 0 'write .'
 		meet "$with, root among files of others" none '' 0 'write .'
 	done
 fi

@@ -131,6 +131,37 @@ is "$(find "$HOMEDIR/.cache" -name 'vx-scratch-*' | wc -l)" 1 "its own scratch d
 like "$OUT" '^walked$' "a home that holds the scratch can be walked"
 like "$OUT" '^n$' "and written to"
 
+# --- directories of another owner ----------------------------------------------------------------------
+
+# Inside they are shown as the caller's, or nothing could be made in them that their mode allows. What it does not
+# allow is refused when it is to be moved.
+if [ "$(id -u)" = 0 ]; then
+	fresh
+	cd "$W" || exit 99
+	put vx.config.json <<-'E2'
+		{ "name": "w", "tasks": { "t": {
+			"exec": { "command": "echo n >theirs/new && rm theirs/own && echo n >open/new && echo n >out",
+				"sandbox": { "allow": { "write": ["theirs", "open", "out"] } } },
+			"cache": { "inputs": { "files": [] }, "outputs": { "files": ["out"] } } } } }
+	E2
+	mkdir theirs open
+	echo own >theirs/own
+	chown -R 54321:54321 .
+	chown 1005:1005 theirs open
+	chmod 777 open
+	as_other() {
+		RC=0
+		as_user timeout 60 "$VX" run t >"$OUT" 2>"$ERR" </dev/null || RC=$?
+	}
+	as_other
+	exits 1 "a write that the mode of a directory forbids fails the task"
+	said 'not moved into the workspace: theirs/new: Permission denied \(and 1 more\)' "which says so"
+	is "$(find open theirs out -type f | sort | tr '\n' ' ')" "open/new out theirs/own " "nothing of it is there, what the mode allows is"
+	as_other
+	said '0 cached' "and nothing was saved"
+	cd "$T" || exit 99
+fi
+
 # --- mounts ----------------------------------------------------------------------------------------
 
 fresh
@@ -177,10 +208,13 @@ fi
 
 # All of them are names of one inode; disk file systems end at 65,000.
 fresh
-mkdir "$W/many"
-(cd "$W/many" && seq 70000 | xargs touch granted)
+cat >"$T/many.sh" <<'E2'
+mount -t tmpfs -o mode=0755,nr_inodes=0 none "$1" && mkdir "$1/many" && cd "$1/many" &&
+	seq 70000 | xargs touch granted && cd / && shift && exec "$@"
+E2
 for MODE in '' fuse-off; do
-	box 'ls many' 'read many/granted' 'read src'
+	spec 'ls many' 'read many/granted'
+	with_mounts sh "$T/many.sh" "$W" timeout 60 "$VX_SANDBOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null
 	prints granted "${MODE:-FUSE}: 70,000 hidden names are not listed"
 done
 done_testing

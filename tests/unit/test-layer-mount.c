@@ -333,8 +333,7 @@ serve(int sock)
 				.rules = host.rules,
 				.hostfd = host.fd,
 				.wall = wall,
-				.uid = getuid(),
-				.gid = getgid(),
+				.owner = {getuid(), getgid(), false, (uid_t)-1, (gid_t)-1},
 				.denied = on_denied,
 			});
 		} else if (text[0] == 's') {

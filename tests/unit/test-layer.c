@@ -42,7 +42,7 @@ on_denied(void *ctx, const struct layer_denial *d)
 }
 
 static void
-bench_start_as(struct bench *b, uid_t uid, bool maps_all)
+bench_start_as(struct bench *b, struct owner owner)
 {
 	struct err e = ERR_INIT;
 	int sv[2];
@@ -64,9 +64,7 @@ bench_start_as(struct bench *b, uid_t uid, bool maps_all)
 		.rules = b->host.rules,
 		.hostfd = b->host.fd,
 		.wall = b->wall,
-		.uid = uid,
-		.gid = getgid(),
-		.maps_all = maps_all,
+		.owner = owner,
 		.denied = on_denied,
 		.ctx = b,
 	});
@@ -75,7 +73,7 @@ bench_start_as(struct bench *b, uid_t uid, bool maps_all)
 static void
 bench_start(struct bench *b)
 {
-	bench_start_as(b, getuid(), false);
+	bench_start_as(b, (struct owner){getuid(), getgid(), false, (uid_t)-1, (gid_t)-1});
 }
 
 static void
@@ -633,6 +631,7 @@ test_links(void)
 static void
 test_foreign(void)
 {
+	const uid_t none = (uid_t)-1;
 	struct bench b = {0};
 	struct fuse_entry_out out;
 
@@ -641,7 +640,7 @@ test_foreign(void)
 	tree_add(&b.host, "in/x");
 	spec_add_rule(&b.host.spec, SPEC_WRITE, false, "out");
 	spec_add_rule(&b.host.spec, SPEC_READ, false, "in");
-	bench_start_as(&b, getuid() + 1, false);
+	bench_start_as(&b, (struct owner){getuid() + 1, getgid(), false, none, none});
 	out = look_up(&b, 1, "out");
 	ok_str(verdict_of(&out), "dir", "a foreign directory that may be written");
 	ok_int(out.attr.uid, getuid() + 1, "is shown as the caller's");
@@ -659,10 +658,21 @@ test_foreign(void)
 	tree_add(&b.host, "way/b");
 	spec_add_rule(&b.host.spec, SPEC_WRITE, false, "out");
 	spec_add_rule(&b.host.spec, SPEC_READ, false, "way/a");
-	bench_start_as(&b, getuid() + 1, true);
+	bench_start_as(&b, (struct owner){getuid() + 1, getgid(), true, none, none});
 	check(&b, 1, "out", "pass");
 	out = look_up(&b, 1, "way");
 	ok_int(out.attr.uid, getuid(), "where all ids are mapped, owners are as they are");
+	bench_end(&b);
+
+	/* "All" may be few: what else there is shows as one id. */
+	b = (struct bench){0};
+	tree_make(&b.host);
+	tree_add(&b.host, "out/x");
+	spec_add_rule(&b.host.spec, SPEC_WRITE, false, "out");
+	bench_start_as(&b, (struct owner){getuid() + 1, getgid(), true, getuid(), none});
+	out = look_up(&b, 1, "out");
+	ok_str(verdict_of(&out), "dir", "a directory of an id that is not among them");
+	ok_int(out.attr.uid, getuid() + 1, "is shown as the caller's");
 	bench_end(&b);
 }
 

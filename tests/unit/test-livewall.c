@@ -104,8 +104,7 @@ main(void)
 	w = livewall_new(&(struct livewall_options){
 		.rules = {t.rules, "", t.fd},
 		.proc = proc,
-		.uid = geteuid(),
-		.gid = getegid(),
+		.owner = {geteuid(), getegid(), false, (uid_t)-1, (gid_t)-1},
 		.denied = denied,
 	});
 	test_rubbish();
