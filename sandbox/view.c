@@ -18,11 +18,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/magic.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum {
@@ -323,12 +325,21 @@ make_workspace(struct view *v)
 	const struct spec *spec = &v->s->spec;
 	struct overlay o = {"w", "", v->workspace, "u", "w"};
 	cleanup_free char *why = NULL;
-	int mnt = view_overlay(v, &o, &why);
+	struct statfs fs;
+	int mnt = view_overlay(v, &o, &why), num = errno;
 
-	if (mnt < 0 && errno == EINVAL && has_mount_below(v, spec->workspace))
+	if (mnt < 0 && num == EINVAL && has_mount_below(v, spec->workspace))
 		setup_die(0,
 			"unmount it, or leave the sandbox away for this workspace (exec.sandbox)",
 			"a workspace with mounts inside: not in this vx yet (%s)", spec->workspace);
+	if (mnt < 0 && num == EINVAL && !fstatfs(v->s->host, &fs) &&
+		(unsigned long)fs.f_type == OVERLAYFS_SUPER_MAGIC)
+		setup_die(0,
+			"keep the workspace on a volume, or run vx outside of the innermost "
+			"container",
+			"the workspace %s is on an overlay over others, and the kernel makes no "
+			"further one (%s)",
+			spec->workspace, why);
 	if (mnt < 0)
 		setup_die(0,
 			"the workspace needs a file system that can be an overlay's lower layer, "

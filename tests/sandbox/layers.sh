@@ -131,6 +131,30 @@ is "$(find "$HOMEDIR/.cache" -name 'vx-scratch-*' | wc -l)" 1 "its own scratch d
 like "$OUT" '^walked$' "a home that holds the scratch can be walked"
 like "$OUT" '^n$' "and written to"
 
+# Two deep is the end.
+fresh
+mkdir -p "$T/m2/u" "$T/m2/w"
+cat >"$T/deep.sh" <<'E2'
+mount -t overlay -o "userxattr,lowerdir=$1,upperdir=$2/u,workdir=$2/w" none "$1" &&
+	mount -t overlay -o "userxattr,lowerdir=$1,upperdir=$3/u,workdir=$3/w" none "$1" && shift 3 && exec "$@"
+E2
+spec 'echo up' 'read src'
+RC=0
+unshare --user --map-root-user --mount sh "$T/deep.sh" "$W" "$T/m" "$T/m2" "$VX_SANDBOX" --spec "$T/spec" \
+	>"$OUT" 2>"$ERR" </dev/null || RC=$?
+exits 125 "an overlay over two of them: is refused"
+like "$ERR" 'is on an overlay over others' "with the cause"
+
+# --- how it is mounted ---------------------------------------------------------------------------------
+
+# Without `volatile` the end of a task writes all of the host's dirty pages; `index` makes links between names that the
+# upper does not hold.
+fresh
+box 'sed -n "s,^[^ ]* [^ ]* [^ ]* [^ ]* $PWD [^-]*- overlay [^ ]* ,,p" /proc/self/mountinfo' 'read src'
+like "$OUT" '(^|[,=])volatile(,|$)' "the overlay is volatile"
+like "$OUT" '(^|,)userxattr(,|$)' "keeps its marks where users may"
+unlike "$OUT" 'index=on|xino=on|metacopy=on|redirect_dir=on' "and has no option that changes what it means"
+
 # --- directories of another owner ----------------------------------------------------------------------
 
 # Inside they are shown as the caller's, or nothing could be made in them that their mode allows. What it does not
