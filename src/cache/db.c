@@ -175,13 +175,17 @@ configure_library(void)
 
 /* An sqlite code, with *ret_version what the file has. */
 static int
-open_once(const char *path, const struct db_schema *schema, sqlite3 **ret, int64_t *ret_version)
+open_once(const char *path, const struct db_schema *schema, bool alone, sqlite3 **ret,
+	int64_t *ret_version)
 {
 	int rc = sqlite3_open_v2(path, ret,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
 			SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW,
 		NULL);
 
+	/* Said before its first use, it keeps the index of the log in memory instead of in a file. */
+	if (!rc && alone)
+		rc = sqlite3_exec(*ret, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
 	if (!rc)
 		rc = configure(*ret, schema->forgettable);
 	if (!rc)
@@ -225,7 +229,7 @@ db_open(const char *path, const struct db_schema *schema, struct db **ret, char 
 	int rc, r = 0;
 
 	configure_library();
-	rc = open_once(path, schema, &h, &version);
+	rc = open_once(path, schema, false, &h, &version);
 	if (is_damage(rc)) {
 		sqlite3_close(h);
 		h = NULL;
@@ -234,7 +238,7 @@ db_open(const char *path, const struct db_schema *schema, struct db **ret, char 
 				sqlite3_errstr(rc));
 		note = xasprintf("%s was damaged (%s): it is now %s.broken, and a new one was made",
 			path, sqlite3_errstr(rc), path);
-		rc = open_once(path, schema, &h, &version);
+		rc = open_once(path, schema, false, &h, &version);
 	}
 	r = rc ? fail_code(path, h, rc, e) : check_version(path, version, schema, e);
 	if (r) {
@@ -247,6 +251,22 @@ db_open(const char *path, const struct db_schema *schema, struct db **ret, char 
 		*ret_note = note;
 	else
 		free(note);
+	return 0;
+}
+
+int
+db_open_alone(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
+{
+	sqlite3 *h = NULL;
+	int64_t version = 0;
+	int rc = open_once(path, schema, true, &h, &version);
+	int r = rc ? fail_code(path, h, rc, e) : check_version(path, version, schema, e);
+
+	if (r) {
+		sqlite3_close(h);
+		return r;
+	}
+	*ret = new_db(h, path, schema);
 	return 0;
 }
 

@@ -29,6 +29,9 @@ struct db_schema {
  * next start. */
 int db_open(const char *path, const struct db_schema *schema, struct db **ret, char **ret_note,
 	struct err *e);
+/* Where db_open finds no room: nobody else can use the file meanwhile, so that nothing need be written to
+ * share it. */
+int db_open_alone(const char *path, const struct db_schema *schema, struct db **ret, struct err *e);
 /* One that must be there, of this version, in a directory that cannot be written. */
 int db_open_reading(
 	const char *path, const struct db_schema *schema, struct db **ret, struct err *e);

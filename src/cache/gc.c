@@ -36,6 +36,7 @@ struct sweep {
 	struct store *s;
 	const struct gc_limits *limits;
 	uint64_t deadline;  /* 0: none */
+	int64_t unused_ns;  /* what was used since then may be of a save under way */
 	struct mark *marks; /* sorted by digest */
 	size_t nmarks, marks_cap;
 	struct index_row *rows;
@@ -220,6 +221,7 @@ choose(struct sweep *w)
 static int
 drop_rows(struct sweep *w, bool dry, struct gc_result *res)
 {
+	res->entries = 0;
 	if (!dry && index_begin(w->ix, w->e))
 		return -1;
 	for (size_t i = 0; i < w->nrows; i++) {
@@ -228,39 +230,73 @@ drop_rows(struct sweep *w, bool dry, struct gc_result *res)
 		if (!w->goes[i])
 			continue;
 		r = dry ? 1 : index_drop_unused(w->ix, &w->rows[i], w->e);
-		if (r < 0)
-			return -1; /* closing undoes the rest */
+		if (r < 0) {
+			index_rollback(w->ix);
+			return -1;
+		}
 		res->entries += (uint64_t)r;
 		log_debug("phase", "row removed");
 	}
 	return dry ? 0 : index_commit(w->ix, w->e);
 }
 
+/* What was used at `before` or later stays. */
 static void
-drop_blobs(struct sweep *w, bool dry, struct gc_result *res)
+drop_blobs(struct sweep *w, enum owner owner, int64_t before, bool dry, struct gc_result *res)
 {
-	int64_t newest = w->limits->alone ? INT64_MAX
-					  : (int64_t)(clock_wall_ns() / SECOND_NS) - STORE_GRACE_S;
+	uint64_t *n = owner == OWNER_GONE ? &res->bytes : &res->orphan_bytes;
 
 	for (size_t i = 0; i < w->nmarks; i++) {
 		const struct mark *m = &w->marks[i];
-		uint64_t disk = m->blob.disk;
 
-		bool young = m->owner != OWNER_KEPT && m->blob.used_s > newest;
-
-		res->young += young ? disk : 0;
-		if (m->owner == OWNER_KEPT || young || (!dry && !store_remove(w->s, &m->blob))) {
-			res->left += disk;
+		if (m->owner != owner)
+			continue;
+		if (m->blob.used_ns >= before) {
+			res->young += m->blob.disk;
 			continue;
 		}
+		if (!dry && !store_remove(w->s, &m->blob))
+			continue;
 		log_debug("phase", "blob removed");
-		if (m->owner == OWNER_GONE) {
-			res->bytes += disk;
-		} else {
-			res->orphans++;
-			res->orphan_bytes += disk;
-		}
+		res->left -= m->blob.disk;
+		*n += m->blob.disk;
+		res->orphans += owner == OWNER_NONE;
 	}
+}
+
+/* There is no room to write that the rows go. */
+static int
+drop_on_full_disk(struct sweep *w, struct gc_result *res)
+{
+	uint64_t going = 0;
+
+	err_clear(w->e);
+	drop_blobs(w, OWNER_GONE, INT64_MAX, false, res);
+	if (!drop_rows(w, false, res))
+		return 0;
+	if (!err_is_no_room(w->e->num))
+		return -1;
+	/* Somebody else has taken it. The next sweep drops them, as rows whose blobs are gone. */
+	err_clear(w->e);
+	for (size_t i = 0; i < w->nrows; i++)
+		going += w->goes[i];
+	res->entries = going;
+	return 0;
+}
+
+static int
+drop(struct sweep *w, bool dry, struct gc_result *res)
+{
+	for (size_t i = 0; i < w->nmarks; i++)
+		res->left += w->marks[i].blob.disk;
+	/* No row waits for what none needs, and on a full disk there is room for the rest then. */
+	drop_blobs(w, OWNER_NONE, w->unused_ns, dry, res);
+	/* Rows before their blobs: none shall point to what is gone. Killed between, the blobs are orphans. */
+	if (drop_rows(w, dry, res))
+		return err_is_no_room(w->e->num) ? drop_on_full_disk(w, res) : -1;
+	log_debug("phase", "rows committed");
+	drop_blobs(w, OWNER_GONE, w->unused_ns, dry, res);
+	return 0;
 }
 
 static int
@@ -281,12 +317,21 @@ sweep(struct sweep *w, bool dry, struct gc_result *res)
 	if (r <= 0)
 		return r;
 	log_debug("phase", "rows chosen");
-	/* Rows first: none may point to what is gone. Killed between, the blobs are orphans. */
-	if (drop_rows(w, dry, res))
-		return -1;
-	log_debug("phase", "rows committed");
-	drop_blobs(w, dry, res);
-	return 1;
+	return drop(w, dry, res) ? -1 : 1;
+}
+
+/* For the next run to know: not worth an error. */
+static void
+note_swept(struct index *ix, uint64_t left)
+{
+	struct err e = ERR_INIT;
+	struct upkeep u;
+
+	if (index_upkeep(ix, 0, &u, &e))
+		return;
+	u.bytes = left;
+	u.swept_ns = (int64_t)clock_wall_ns();
+	index_set_upkeep(ix, &u, &e);
 }
 
 int
@@ -295,24 +340,20 @@ gc_sweep(struct index *ix, struct store *s, const struct gc_limits *limits, uint
 {
 	struct sweep w = {.ix = ix, .s = s, .limits = limits, .e = e};
 	struct gc_result res = {0};
-	struct upkeep u;
 	int r;
 
 	if (budget_ns)
 		w.deadline = clock_monotonic_ns() + budget_ns;
+	w.unused_ns = store_sweep_begin(s);
 	r = sweep(&w, dry, &res);
+	store_sweep_end(s);
 	free(w.marks);
 	free(w.rows);
 	free(w.goes);
 	free(w.todo);
 	free(w.fresh);
 	if (r > 0 && !dry) {
-		if (index_upkeep(ix, 0, &u, e))
-			return -1;
-		u.bytes = res.left;
-		u.swept_ns = (int64_t)clock_wall_ns();
-		if (index_set_upkeep(ix, &u, e))
-			return -1;
+		note_swept(ix, res.left);
 		log_debug("phase", "cache cleaned");
 	}
 	if (r > 0)
@@ -347,6 +388,22 @@ note_size(const struct upkeep *u, const char *cache_dir)
 		cache_dir, size);
 }
 
+/* There may be no room for that number. */
+static int
+add_written(struct index *ix, uint64_t written, bool *full, struct upkeep *ret, struct err *e)
+{
+	if (!index_upkeep(ix, written, ret, e))
+		return 0;
+	if (!err_is_no_room(e->num))
+		return -1;
+	err_clear(e);
+	*full = true;
+	if (index_upkeep(ix, 0, ret, e))
+		return -1;
+	ret->bytes += written;
+	return 0;
+}
+
 int
 gc_after_run(struct index *ix, struct store *s, const struct gc_limits *limits,
 	const char *cache_dir, char **ret_note, struct err *e)
@@ -354,6 +411,7 @@ gc_after_run(struct index *ix, struct store *s, const struct gc_limits *limits,
 	const int64_t hour = 3600 * (int64_t)SECOND_NS, day = 24 * hour;
 	int64_t now = (int64_t)clock_wall_ns();
 	uint64_t written = store_written(s);
+	bool full = store_is_full(s);
 	struct gc_limits low = *limits;
 	struct gc_result res;
 	struct upkeep u;
@@ -361,14 +419,15 @@ gc_after_run(struct index *ix, struct store *s, const struct gc_limits *limits,
 	int r = 1;
 
 	*ret_note = NULL;
-	if (!written)
+	if (!written && !full)
 		return 0;
-	if (index_upkeep(ix, written, &u, e))
+	if (add_written(ix, written, &full, &u, e))
 		return -1;
 	/* Given up once, it is not tried again for an hour. But a clock that was ahead shall not put it
 	 * off for ever. */
 	if (now - u.swept_ns >= hour || u.swept_ns > now + 2 * hour ||
-		(limits->max_bytes && u.bytes > limits->max_bytes && u.swept_ns <= now)) {
+		((full || (limits->max_bytes && u.bytes > limits->max_bytes)) &&
+			u.swept_ns <= now)) {
 		/* Somewhat below the limit, so that not every run is over it again. */
 		if (u.bytes > low.max_bytes)
 			low.max_bytes -= low.max_bytes / 10;

@@ -148,19 +148,31 @@ join_notes(char *a_take, char *b_take)
 	return r;
 }
 
+static int
+open_entries(const char *cache_dir, bool alone, struct db **ret, char **ret_note, struct err *e)
+{
+	cleanup_free char *path = path_join(cache_dir, "index.db");
+
+	if (access(cache_dir, W_OK))
+		return db_open_reading(path, &entry_schema, ret, e);
+	if (!db_open(path, &entry_schema, ret, ret_note, e))
+		return 0;
+	if (!alone || !err_is_no_room(e->num))
+		return -1;
+	err_clear(e);
+	return db_open_alone(path, &entry_schema, ret, e);
+}
+
 int
 index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
 	struct err *e)
 {
-	cleanup_free char *entries = cache_dir ? path_join(cache_dir, "index.db") : NULL;
-	bool reads = cache_dir && access(cache_dir, W_OK);
-	cleanup_free char *stamps = path_join(state_dir, "state.db");
+	cleanup_free char *stamps = state_dir ? path_join(state_dir, "state.db") : NULL;
 	cleanup_free char *note_a = NULL, *note_b = NULL;
 	struct index *ix = xcalloc(1, sizeof(*ix));
 
-	if ((reads && db_open_reading(entries, &entry_schema, &ix->entries, e)) ||
-		(entries && !reads && db_open(entries, &entry_schema, &ix->entries, &note_a, e)) ||
-		db_open(stamps, &stamp_schema, &ix->stamps, &note_b, e)) {
+	if ((cache_dir && open_entries(cache_dir, !stamps, &ix->entries, &note_a, e)) ||
+		(stamps && db_open(stamps, &stamp_schema, &ix->stamps, &note_b, e))) {
 		db_close(ix->entries);
 		free(ix);
 		return -1;
@@ -322,10 +334,15 @@ index_rows(struct index *ix, struct index_row **ret, size_t *ret_n, struct err *
 	size_t n = 0, cap = 0;
 	int r;
 
-	/* What this run has used is used now. */
-	if ((ix->nused && write_used(ix, e)) || db_use(ix->entries, ENTRY_ALL, e))
-		return -1;
+	/* What this run has used is used now. Where there is no room to say so, room is what this is about. */
+	if (ix->nused && write_used(ix, e)) {
+		if (!err_is_no_room(e->num))
+			return -1;
+		err_clear(e);
+	}
 	ix->nused = 0;
+	if (db_use(ix->entries, ENTRY_ALL, e))
+		return -1;
 	while ((r = db_step(ix->entries, e)) > 0) {
 		GROW(rows, n + 1, cap);
 		rows[n] = (struct index_row){0};
@@ -587,21 +604,17 @@ index_is_among(struct index *ix, const char *task, const struct digest *key,
 int
 index_begin(struct index *ix, struct err *e)
 {
-	if (db_begin(ix->stamps, e))
-		return -1;
-	if (!db_begin(ix->entries, e))
-		return 0;
-	db_rollback(ix->stamps);
-	return -1;
+	return db_begin(ix->entries, e);
 }
 
-/* Entries first: a stamp of an entry that is not there makes no hit. */
 int
 index_commit(struct index *ix, struct err *e)
 {
-	if (db_commit(ix->entries, e)) {
-		db_rollback(ix->stamps);
-		return -1;
-	}
-	return db_commit(ix->stamps, e);
+	return db_commit(ix->entries, e);
+}
+
+void
+index_rollback(struct index *ix)
+{
+	db_rollback(ix->entries);
 }

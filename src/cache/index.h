@@ -37,8 +37,9 @@ struct entry {
 	int64_t created_ns;
 };
 
-/* *ret_note as db_open. cache_dir NULL: only what is said of stamps below may be called. In a directory that
- * cannot be written there must be an index, which is only read. */
+/* *ret_note as db_open. cache_dir NULL: only what is said of stamps below may be called; state_dir NULL: only
+ * the rest, and on a full disk it may be open for nobody else. In a cache directory that cannot be written
+ * there must be an index, which is only read. */
 int index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
 	struct err *e);
 /* Writes what is pending (access times), closes. */
@@ -101,9 +102,10 @@ int index_is_among(struct index *ix, const char *task, const struct digest *key,
 int index_look_ahead(struct index *ix, int rootfd, struct err *e);
 void index_forget_looks(struct index *ix);
 
-/* Groups many writes into one transaction (two files: not atomic across them). Without the commit,
- * index_close undoes them. */
+/* Groups many writes of entries into one transaction. Without the commit, index_close undoes them. */
 int index_begin(struct index *ix, struct err *e);
+/* On failure nothing of them is done, as after index_rollback. */
 int index_commit(struct index *ix, struct err *e);
+void index_rollback(struct index *ix);
 
 #endif

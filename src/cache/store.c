@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -32,6 +33,8 @@ enum {
 	USED_AGE_S = STORE_GRACE_S / 2,
 };
 
+static const int64_t SECOND_NS = 1000ll * 1000 * 1000;
+
 struct store {
 	int blobs;
 	int tmp;        /* "tmp" beside it, -1 until the first use */
@@ -44,6 +47,12 @@ struct store {
 	struct blob_io *io;
 	bool doubted;     /* a damaged blob was met */
 	uint64_t written; /* what new blobs take up on the disk */
+	bool full;        /* there was no room for one */
+	/* The save under way. */
+	bool saving, failed;
+	bool seen;               /* whoever cleans up meanwhile knows of it */
+	struct store_blob *made; /* its new blobs */
+	size_t nmade, made_cap;
 };
 
 static int
@@ -109,6 +118,7 @@ store_close(struct store *s)
 		fd_close(&s->shard[i]);
 	fd_close(&s->tmp);
 	fd_close(&s->blobs);
+	free(s->made);
 	blob_io_free(s->io);
 	free(s);
 }
@@ -185,8 +195,14 @@ struct blob {
 	char name[NAME_SIZE];
 	bool packed;
 	uint64_t size; /* of the file */
-	int64_t used_s;
+	int64_t used_ns;
 };
+
+static int64_t
+stamp_of(const struct stat *st)
+{
+	return st->st_mtim.tv_sec * SECOND_NS + st->st_mtim.tv_nsec;
+}
 
 /* 0 after that: the same as never stored. */
 static int
@@ -225,7 +241,7 @@ open_blob(struct store *s, const struct digest *d, struct blob *ret)
 	if (fd < 0)
 		return -1;
 	ret->size = (uint64_t)st.st_size;
-	ret->used_s = st.st_mtim.tv_sec;
+	ret->used_ns = stamp_of(&st);
 	return fd;
 }
 
@@ -252,7 +268,7 @@ is_sound(struct store *s, const struct blob *b, int fd, const struct digest *d, 
 }
 
 /* As store_has, for a save of content of this size: its row comes later, so whoever cleans up meanwhile
- * must see that the blob is in use. */
+ * must see that the blob is in use. One who does not know of the save takes young ones, too. */
 static bool
 has_for_save(struct store *s, const struct digest *d, uint64_t size)
 {
@@ -263,7 +279,7 @@ has_for_save(struct store *s, const struct digest *d, uint64_t size)
 		return false;
 	if (!is_sound(s, &b, fd, d, size))
 		return drop_damaged(s, &b);
-	if (b.used_s < time(NULL) - USED_AGE_S)
+	if (!s->seen || b.used_ns < (time(NULL) - USED_AGE_S) * SECOND_NS)
 		utimensat(b.dir, b.name, NULL, AT_SYMLINK_NOFOLLOW);
 	return true;
 }
@@ -322,6 +338,18 @@ link_unnamed(int fd, int dir, const char *name)
 	return linkat(AT_FDCWD, proc, dir, name, AT_SYMLINK_FOLLOW);
 }
 
+static void
+add_made(struct store *s, const struct digest *d, bool packed, const struct stat *st)
+{
+	uint64_t disk = (uint64_t)st->st_blocks * 512;
+
+	s->written += disk;
+	if (!s->saving)
+		return;
+	GROW(s->made, s->nmade + 1, s->made_cap);
+	s->made[s->nmade++] = (struct store_blob){*d, packed, disk, stamp_of(st)};
+}
+
 /* The temporary becomes the blob `d`, or goes where there is one. 1: no /proc to link from. */
 static int
 temp_keep(struct store *s, struct temp *t, const struct digest *d)
@@ -329,12 +357,13 @@ temp_keep(struct store *s, struct temp *t, const struct digest *d)
 	char name[NAME_SIZE];
 	int dir = shard_of(s, d, true, name);
 	int r = dir < 0 ? -1 : 0;
-	struct stat st;
+	struct stat made, st;
+	bool is_new = true;
 
 	if (t->packed)
 		name_packed(name);
-	if (!r && !fstat(t->fd, &st))
-		s->written += (uint64_t)st.st_blocks * 512;
+	if (!r)
+		r = fstat(t->fd, &made);
 	/* What is in the place of a blob and is no file would be a miss for ever. */
 	if (!r && !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode))
 		r = unlinkat(dir, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
@@ -344,20 +373,25 @@ temp_keep(struct store *s, struct temp *t, const struct digest *d)
 			t->name[0] = '\0';
 	} else if (!r) {
 		r = link_unnamed(t->fd, dir, name);
-		if (r && errno == EEXIST)
+		if (r && errno == EEXIST) {
+			is_new = false;
 			r = 0;
-		else if (r && errno == ENOENT) {
+		} else if (r && errno == ENOENT) {
 			s->no_tmpfile = true;
 			r = 1;
 		}
 	}
+	if (!r && is_new)
+		add_made(s, d, t->packed, &made);
 	temp_drop(s, t);
 	return r;
 }
 
 static int
-write_failed(struct err *e)
+write_failed(struct store *s, struct err *e)
 {
+	s->failed = true;
+	s->full = s->full || err_is_no_room(errno);
 	return err_set(e, ERR_IO, errno, "cache: write a blob");
 }
 
@@ -375,14 +409,14 @@ store_put_bytes(struct store *s, const void *p, size_t n, struct digest *ret, st
 	t.packed = blob_pays(s->io, p, n);
 	do {
 		if (temp_open(s, &t))
-			return write_failed(e);
+			return write_failed(s, e);
 		if (t.packed ? blob_pack_bytes(s->io, p, n, t.fd) : fd_write_all(t.fd, p, n)) {
 			temp_drop(s, &t);
-			return write_failed(e);
+			return write_failed(s, e);
 		}
 		r = temp_keep(s, &t, &d);
 	} while (r > 0);
-	return r ? write_failed(e) : 0;
+	return r ? write_failed(s, e) : 0;
 }
 
 /* A file of at most SMALL bytes, read whole: 1 done, 0 it is larger after all. */
@@ -431,7 +465,7 @@ fill_temp(struct store *s, struct temp *t, int fd, uint64_t size, struct digest 
 	r = t->packed ? blob_pack(s->io, fd, t->fd, ret, ret_size, &reading)
 		      : blob_copy(s->io, fd, t->fd, UINT64_MAX, ret, ret_size, &reading);
 	if (r)
-		return reading ? err_set(e, ERR_IO, errno, "read") : write_failed(e);
+		return reading ? err_set(e, ERR_IO, errno, "read") : write_failed(s, e);
 	return 0;
 }
 
@@ -449,7 +483,7 @@ put_large(struct store *s, int fd, struct digest *ret, uint64_t *ret_size, struc
 			struct temp t = {-1, "", false};
 
 			if (temp_open(s, &t))
-				return write_failed(e);
+				return write_failed(s, e);
 			if (fill_temp(s, &t, fd, size, &d, &size, e)) {
 				temp_drop(s, &t);
 				return -1;
@@ -457,7 +491,7 @@ put_large(struct store *s, int fd, struct digest *ret, uint64_t *ret_size, struc
 			r = temp_keep(s, &t, &d);
 		} while (r > 0);
 		if (r)
-			return write_failed(e);
+			return write_failed(s, e);
 	}
 	*ret = d;
 	*ret_size = size;
@@ -585,7 +619,7 @@ each_in_shard(struct store *s, unsigned shard, int (*each)(void *ctx, const stru
 			fstatat(dir, en->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
 		b.disk = (uint64_t)st.st_blocks * 512;
-		b.used_s = st.st_mtim.tv_sec;
+		b.used_ns = stamp_of(&st);
 		if (each(ctx, &b))
 			return -1;
 	}
@@ -612,5 +646,55 @@ store_remove(struct store *s, const struct store_blob *b)
 	if (b->packed)
 		name_packed(name);
 	return dir >= 0 && !fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       st.st_mtim.tv_sec == b->used_s && !unlinkat(dir, name, 0);
+	       stamp_of(&st) == b->used_ns && !unlinkat(dir, name, 0);
+}
+
+/* Never waited for: one who is stopped in the middle of a cleaning holds up nobody. */
+void
+store_save_begin(struct store *s)
+{
+	s->saving = true;
+	s->failed = false;
+	s->seen = !flock(s->blobs, LOCK_SH | LOCK_NB);
+	s->nmade = 0;
+}
+
+void
+store_save_end(struct store *s, bool kept)
+{
+	for (size_t i = 0; !kept && i < s->nmade; i++)
+		if (store_remove(s, &s->made[i]))
+			s->written -= s->made[i].disk;
+	s->nmade = 0;
+	s->saving = s->seen = false;
+	flock(s->blobs, LOCK_UN);
+}
+
+bool
+store_save_failed(const struct store *s)
+{
+	return s->failed;
+}
+
+bool
+store_is_full(const struct store *s)
+{
+	return s->full;
+}
+
+int64_t
+store_sweep_begin(struct store *s)
+{
+	bool alone = !flock(s->blobs, LOCK_EX | LOCK_NB);
+	struct timespec now;
+
+	/* The clock that files get their times from: it may be a tick behind the other one. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return now.tv_sec * SECOND_NS + now.tv_nsec - (alone ? 0 : STORE_GRACE_S * SECOND_NS);
+}
+
+void
+store_sweep_end(struct store *s)
+{
+	flock(s->blobs, LOCK_UN);
 }

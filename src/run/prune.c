@@ -58,6 +58,8 @@ find_cache(struct prune *p, const struct settings *s, struct err *e)
 	p->cache_path = realpath(dir, NULL);
 	if (!p->cache_path)
 		return err_set(e, ERR_IO, errno, "open the cache directory %s", dir);
+	if (state_check_cache(p->cachefd, dir, e))
+		return -1;
 	if (!fstatat(p->cachefd, "index.db", &st, AT_SYMLINK_NOFOLLOW))
 		return 1;
 	return errno == ENOENT ? 0 : err_set(e, ERR_IO, errno, "%s/index.db", p->cache_path);
@@ -68,7 +70,7 @@ open_cache(struct prune *p, struct err *e)
 {
 	cleanup_free char *note = NULL;
 
-	if (index_open(p->cache_path, p->state_path, &p->index, &note, e) ||
+	if (index_open(p->cache_path, NULL, &p->index, &note, e) ||
 		store_open(p->cachefd, &p->store, e))
 		return -1;
 	if (note)
@@ -147,7 +149,7 @@ static int
 prune(struct prune *p, const sigset_t *signals, struct strbuf *product, struct err *e)
 {
 	struct gc_result res = {0};
-	struct gc_limits limits = {p->o->older_than_ns, p->o->max_bytes, false};
+	struct gc_limits limits = {p->o->older_than_ns, p->o->max_bytes};
 	struct settings s;
 	int r = enter(p, signals, e);
 
@@ -166,7 +168,6 @@ prune(struct prune *p, const sigset_t *signals, struct strbuf *product, struct e
 			"vx.workspace.json");
 	r = find_cache(p, &s, e);
 	if (r > 0) {
-		limits.alone = state_owns_cache(p->state_path, p->cache_path);
 		r = open_cache(p, e);
 		if (!r)
 			r = gc_sweep(p->index, p->store, &limits, 0, p->o->dry, &res, e);

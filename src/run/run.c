@@ -224,12 +224,6 @@ find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 	return r->cachefd < 0 ? err_set(e, ERR_IO, errno, "open %s", r->cache_path) : 1;
 }
 
-static bool
-is_full(int num)
-{
-	return num == ENOSPC || num == EDQUOT;
-}
-
 static int
 open_cache(struct run *r, char **ret_note, struct err *e)
 {
@@ -252,7 +246,7 @@ open_state(struct run *r, const struct run_options *o, struct err *e)
 	if (!none && open_cache(r, &note, &why)) {
 		r->stamps = r->index; /* to be closed */
 		r->index = NULL;
-		if (!is_full(why.num))
+		if (!err_is_no_room(why.num))
 			return err_set(e, why.kind, 0, "%s", why.text);
 		index_close(r->stamps);
 		r->stamps = NULL;
@@ -329,7 +323,6 @@ clean_cache(struct run *r)
 	const struct gc_limits limits = {
 		.older_than_ns = r->w.settings.cache_older_than_ns,
 		.max_bytes = r->w.settings.cache_max_bytes,
-		.alone = state_owns_cache(r->state_path, r->cache_path),
 	};
 	cleanup_free char *note = NULL;
 	struct err e = ERR_INIT;

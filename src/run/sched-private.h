@@ -95,7 +95,10 @@ struct sched {
 	bool told_no_reports;
 	bool told_index;
 	bool told_moved;
-	bool executed; /* some command was started */
+	bool executed;              /* some command was started */
+	size_t nunsaved;            /* results that the cache could not take */
+	const struct task *unsaved; /* the first of them, and why */
+	struct err unsaved_why;
 	int stopped_by;
 	struct err fatal;
 	struct sched_result *result;
@@ -120,6 +123,8 @@ void sched_fail_task(struct sched *s, struct task *t, struct job *j, struct err 
 /* Tells the report and the history. All but the first two may be NULL; `error` is vx's own. */
 void sched_report_end(struct sched *s, struct task *t, const struct job *j,
 	const struct captured *output, const char *error, const struct exec_result *r);
+/* The cache could not take the result of this task: said once, at the end of the run. */
+void sched_save_failed(struct sched *s, const struct task *t, const struct err *why);
 /* The index cannot be read or written: said once, and the work goes on without it. */
 void sched_index_failed(struct sched *s, const struct err *why);
 bool sched_wants_cache(const struct sched *s, const struct task *t);
@@ -168,7 +173,8 @@ void hit_serve(struct sched *s, struct task *t, bool current);
 /* settle.c */
 /*
  * Stores, commits, records, in this order: the content from the scratch, then the moves into the
- * workspace, the row last. Whatever the cache cannot do is a note: the task's own work stands.
+ * workspace, the row last. Whatever the cache cannot do is only said: the task's own work stands, and what
+ * was stored of it goes again.
  * Returns -1 when the moves themselves failed, or when a stop is asked before they begin (afterwards they
  * go through).
  */

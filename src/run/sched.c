@@ -23,6 +23,29 @@ sched_index_failed(struct sched *s, const struct err *why)
 	s->told_index = true;
 }
 
+void
+sched_save_failed(struct sched *s, const struct task *t, const struct err *why)
+{
+	if (!s->nunsaved++) {
+		s->unsaved = t;
+		s->unsaved_why = *why;
+	}
+}
+
+/* Not in frames: most that it befalls may have none, as nobody asked for them. */
+static void
+tell_unsaved(const struct sched *s)
+{
+	size_t n = s->nunsaved;
+
+	if (n == 1)
+		report_notice(s->o->report, "%s not saved: %s", s->unsaved->node->id,
+			s->unsaved_why.text);
+	else if (n)
+		report_notice(s->o->report, "%s and %zu other%s not saved: %s",
+			s->unsaved->node->id, n - 1, n == 2 ? "" : "s", s->unsaved_why.text);
+}
+
 bool
 sched_wants_cache(const struct sched *s, const struct task *t)
 {
@@ -554,6 +577,7 @@ sched_close_books(struct sched *s)
 		      t->status == TASK_UNNEEDED;
 	}
 	s->result->ok = ok;
+	tell_unsaved(s);
 }
 
 static int

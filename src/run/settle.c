@@ -157,6 +157,18 @@ store_result(struct sched *s, struct job *j, struct exec_result *r, struct outpu
 	return 1;
 }
 
+/* What the cache could not do is no fault of the task's: it is said once in a run, of all that it befell. */
+static void
+not_saved(struct sched *s, struct job *j, const struct err *why)
+{
+	bool limit = why->num == EMFILE || why->num == ENFILE || err_is_no_room(why->num);
+
+	if (store_save_failed(s->o->store) || limit)
+		sched_save_failed(s, j->task, why);
+	else
+		settle_note(j, "not saved: %s", why->text);
+}
+
 /* A result that was made with better proof stays. Then what lies in the workspace is that result only if
  * the bytes are the same. */
 static int
@@ -165,40 +177,82 @@ put_row(struct sched *s, const struct entry *en, bool *ret_is_here, struct err *
 	struct entry kept = {0};
 	int r = index_put(s->o->index, en, e);
 
-	*ret_is_here = r > 0;
-	if (r)
-		return r < 0 ? -1 : 0;
-	r = index_get(s->o->index, &en->key, &kept, e);
+	if (!r)
+		r = index_get(s->o->index, &en->key, &kept, e);
+	else
+		kept = *en;
 	*ret_is_here = r > 0 && kept.has_tree == en->has_tree &&
 		       (!en->has_tree || digest_equal(&kept.tree, &en->tree));
 	return r < 0 ? -1 : 0;
 }
 
+/* Where the outputs are now. */
 static int
-write_row(
-	struct sched *s, struct job *j, const struct outputs *made, struct entry *en, struct err *e)
+scan_settled(struct sched *s, struct job *j, const struct outputs *made, struct outputs *ret,
+	struct err *e)
+{
+	const struct task *t = j->task;
+	cleanup_free const char **nested = sched_nested_dirs(t->node->project);
+
+	if (outputs_scan(s->plan->w->rootfd, &t->node->def->cache->outputs, nested,
+		    t->node->project->nnested, ret, e) ||
+		outputs_check_types(ret, e) || own_links_hold(j, ret, e))
+		return -1;
+	if (own_is_additive(t))
+		outputs_only(ret, made);
+	return 0;
+}
+
+/* Whether a row needs what was stored. */
+static bool
+write_row(struct sched *s, struct job *j, const struct outputs *made, const struct entry *en)
 {
 	struct task *t = j->task;
-	const char **nested = sched_nested_dirs(t->node->project);
 	struct outputs now = {0};
-	bool is_here = true;
-	int r = outputs_scan(s->plan->w->rootfd, &t->node->def->cache->outputs, nested,
-		t->node->project->nnested, &now, e);
+	struct err why = ERR_INIT;
+	bool is_here = false;
 
-	if (!r)
-		r = outputs_check_types(&now, e);
-	if (!r)
-		r = own_links_hold(j, &now, e);
-	if (!r && own_is_additive(t))
-		outputs_only(&now, made);
-	if (!r)
-		r = put_row(s, en, &is_here, e);
-	if (!r && is_here)
-		r = index_stamp(s->o->index, t->node->id, &t->key, &now, e);
-	j->remember = j->remember && (r || !is_here);
+	if (scan_settled(s, j, made, &now, &why))
+		not_saved(s, j, &why);
+	else if (put_row(s, en, &is_here, &why))
+		sched_save_failed(s, t, &why);
+	else if (is_here && index_stamp(s->o->index, t->node->id, &t->key, &now, &why))
+		sched_index_failed(s, &why); /* then it is restored */
+	else
+		j->remember = j->remember && !is_here;
 	outputs_release(&now);
-	free(nested);
-	return r;
+	return is_here;
+}
+
+/* After its own writes have come into the workspace: they may be what changes it. Whether a row needs what
+ * was stored. */
+static bool
+keep_result(struct sched *s, struct job *j, const struct exec_result *r, const struct outputs *made,
+	const struct entry *en)
+{
+	struct task *t = j->task;
+	cleanup_free char *moved = NULL;
+	struct err why = ERR_INIT;
+	bool kept = false;
+	int truth;
+
+	if (!sched_keys_hold(s)) {
+		t->tainted = true;
+		return false;
+	}
+	truth = plan_still_true(s->plan, t, &j->moment, t->started_ns, &moved, &why);
+	t->tainted = t->tainted || truth != 1;
+	if (truth < 0)
+		not_saved(s, j, &why);
+	else if (!truth)
+		settle_note(j, "not saved: %s changed while it ran", moved);
+	else
+		kept = write_row(s, j, made, en);
+	if (kept)
+		note_unstored(j, r);
+	if (truth == 1)
+		log_debug("phase", "%s row written", t->node->id);
+	return kept;
 }
 
 int
@@ -213,49 +267,26 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 		.created_ns = (int64_t)clock_wall_ns()};
 	struct outputs made = {0};
 	struct err why = ERR_INIT;
-	char *moved = NULL;
-	int ret = 0, truth, stored;
+	bool begun = save, kept = false;
+	int ret = 0, stored;
 
 	if (save) {
+		store_save_begin(s->o->store);
 		stored = store_result(s, j, r, &made, &en, &why);
-		if (stored < 0 || (stored && judge_making(s, j, r, &en.making, &why)))
-			settle_note(j, "not saved: %s", why.text);
-		save = stored > 0 && !err_is_set(&why);
+		save = stored > 0 && !judge_making(s, j, r, &en.making, &why);
+		if (err_is_set(&why) && !stop_is_asked())
+			not_saved(s, j, &why);
 	}
-	if (stop_is_asked()) {
+	if (stop_is_asked())
 		ret = err_set(e, ERR_IO, ECANCELED, "storing what the task made");
-		goto out;
-	}
-	if (save)
+	else if (save)
 		log_debug("phase", "%s content stored", t->node->id);
-	if (r->commit && commit_apply(r->commit, e)) {
-		ret = -1;
-		goto out;
-	}
-	if (!save)
-		goto out;
-	/* After its own writes have come into the workspace: they may be what changes it. */
-	if (!sched_keys_hold(s)) {
-		t->tainted = true;
-		goto out;
-	}
-	err_clear(&why);
-	truth = plan_still_true(s->plan, t, &j->moment, t->started_ns, &moved, &why);
-	if (truth == 1) {
-		if (write_row(s, j, &made, &en, &why))
-			settle_note(j, "not saved: %s", why.text);
-		else
-			note_unstored(j, r);
-		log_debug("phase", "%s row written", t->node->id);
-	} else {
-		t->tainted = true;
-		if (truth < 0)
-			settle_note(j, "not saved: %s", why.text);
-		else
-			settle_note(j, "not saved: %s changed while it ran", moved);
-	}
-out:
-	free(moved);
+	if (!ret && r->commit)
+		ret = commit_apply(r->commit, e);
+	if (!ret && save)
+		kept = keep_result(s, j, r, &made, &en);
+	if (begun)
+		store_save_end(s->o->store, kept);
 	outputs_release(&made);
 	return ret;
 }

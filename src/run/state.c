@@ -173,6 +173,17 @@ is_cache_place(int fd)
 }
 
 int
+state_check_cache(int fd, const char *dir, struct err *e)
+{
+	if (is_cache_place(fd))
+		return 0;
+	return err_set(e, ERR_USAGE, 0,
+		"the cache directory %s holds what is no cache of vx: name an empty directory, or "
+		"a new one",
+		dir);
+}
+
+int
 state_cache_path(const struct root *root, const char *state_path, const char *setting,
 	const char *flag, char **ret, struct err *e)
 {
@@ -197,12 +208,6 @@ state_cache_path(const struct root *root, const char *state_path, const char *se
 			dir);
 	*ret = take_ptr(&dir);
 	return 0;
-}
-
-bool
-state_owns_cache(const char *state_path, const char *cache_path)
-{
-	return path_is_within(cache_path, state_path);
 }
 
 int
@@ -245,16 +250,11 @@ state_make_cache(const char *dir, char **ret_path, struct err *e)
 			"the cache directory %s cannot be written: %s; --cache=local:r only reads "
 			"it",
 			dir, strerror(errno));
-	/* What git is told to ignore there, and what is removed from a cache, would be the user's. */
-	if (!is_cache_place(fd))
-		return err_set(e, ERR_USAGE, 0,
-			"the cache directory %s holds what is no cache of vx: name an empty "
-			"directory, or a "
-			"new one",
-			dir);
+	if (state_check_cache(fd, dir, e))
+		return -1;
 	/* A full disk is no reason not to run: the next run writes it. */
 	if (write_ignore_file(fd, dir, e)) {
-		if (e->num != ENOSPC && e->num != EDQUOT)
+		if (!err_is_no_room(e->num))
 			return -1;
 		err_clear(e);
 	}

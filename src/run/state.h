@@ -36,14 +36,14 @@ bool state_lock_again(int fd);
  * the root, or below ~/), else .vx/cache, which is no link. Absolute and owned; it need not exist. */
 int state_cache_path(const struct root *root, const char *state_path, const char *setting,
 	const char *flag, char **ret, struct err *e);
-/* Whether this cache, canonical, is the workspace's own: then nobody uses it but who has the lock. */
-bool state_owns_cache(const char *state_path, const char *cache_path);
+/* Refuses a directory that is neither new, empty nor a cache: what git is told to ignore there, and what is
+ * removed from a cache, would be the user's. `dir` is its name. */
+int state_check_cache(int fd, const char *dir, struct err *e);
 
 /* Whether there is a cache that can be read: 1, or 0, nothing is made. *ret_path (owned) is canonical where
  * it exists. */
 int state_find_cache(const char *dir, char **ret_path, struct err *e);
-/* Makes the cache directory, which must be new, empty or a cache, and, outside .vx, a .gitignore that
- * ignores all of it. Canonical and absolute in *ret_path (owned). `dir` is absolute. */
+/* Makes the cache directory, which is checked, and, outside .vx, a .gitignore that ignores all of it. Canonical and absolute in *ret_path (owned). `dir` is absolute. */
 int state_make_cache(const char *dir, char **ret_path, struct err *e);
 
 #endif

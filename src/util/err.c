@@ -45,6 +45,12 @@ err_clear(struct err *e)
 	*e = (struct err)ERR_INIT;
 }
 
+bool
+err_is_no_room(int num)
+{
+	return num == ENOSPC || num == EDQUOT;
+}
+
 int
 err_exit_code(const struct err *e)
 {

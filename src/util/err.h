@@ -38,6 +38,8 @@ struct err {
 int err_set(struct err *e, enum err_kind kind, int num, const char *fmt, ...) attr_printf(4, 5);
 int err_wrap(struct err *e, const char *fmt, ...) attr_printf(2, 3);
 void err_clear(struct err *e);
+/* No space on the disk, or none that this user may have. */
+bool err_is_no_room(int num);
 static inline bool
 err_is_set(const struct err *e)
 {

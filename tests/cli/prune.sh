@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What leaves the cache: by age, by size, orphans; at the end of a run and by `vx cache prune`.
 . "${VX_SRCDIR:?}/tests/lib.sh"
-require_program git python3
+require_program git python3 flock
 cd "$W" || exit 99
 
 for p in a b c; do
@@ -145,9 +145,11 @@ said_not 'has grown' "once a day"
 
 # --- shared ------------------------------------------------------------------------------------
 
-# Another workspace's save may need what no row names yet: young blobs stay.
+# Another workspace's save may need what no row names yet: while one is under way, young blobs stay.
 S=$T/shared
 run run build --all --cache-dir "$S"
+exec 9<"$S/blobs"
+flock -s 9
 run cache prune --older-than 1s --max-size 1K --cache-dir "$S"
 exits 0 "a shared cache"
 is "$(sql "$S" 'SELECT count(*) FROM entries')" 0 "its rows go"
@@ -156,10 +158,14 @@ ok "its young blobs stay" test "$(blobs "$S")" -gt 5
 aged "$S"
 run run a#build --force --cache-dir "$S"
 run cache prune --max-size 1T --cache-dir "$S"
+exec 9<&-
 is "$(sql "$S" 'SELECT group_concat(task) FROM entries')" "a#build" "old ones go, what a save has found there stays"
 rm -rf a/dist
 run run a#build --cache-dir "$S"
 said 'restored' "and is whole"
+run cache prune --max-size 1K --cache-dir "$S"
+is "$(blobs "$S")" 0 "where no save is under way, everything goes at once"
+said_not 'stay' "and none is said to stay"
 
 # Two workspaces, one cleaning all the time while the other saves and restores.
 mkdir "$T/two"

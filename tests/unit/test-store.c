@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <zstd.h>
 
 static struct store *s;
@@ -414,8 +415,9 @@ test_each(void)
 	size_t before[2] = {0}, after[2] = {0};
 	cleanup_free char *text = xcalloc(1, 100000);
 	struct err e = ERR_INIT;
-	struct seen seen = {.blob.used_s = -1};
+	struct seen seen = {.blob.used_ns = -1};
 	const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	const int64_t old_ns = 1000ll * 1000 * 1000 * 1000;
 	uint64_t written = store_written(s);
 	char path[100];
 
@@ -435,12 +437,12 @@ test_each(void)
 	packed_path(&seen.want, path);
 	utimensat(ws_fd, path, old, 0);
 	store_each(s, look, &seen, &e);
-	ok(seen.blob.used_s == 1000 && seen.blob.packed, "with the time of the last use");
+	ok(seen.blob.used_ns == old_ns && seen.blob.packed, "with the time of the last use");
 	put(text, 100000);
 	ok(!store_remove(s, &seen.blob) && store_has(s, &seen.want),
 		"what a save has used since is not removed");
 	store_each(s, look, &seen, &e);
-	ok(seen.blob.used_s > 1000, "because that is a use");
+	ok(seen.blob.used_ns > old_ns, "because that is a use");
 	ok(store_remove(s, &seen.blob) && !store_has(s, &seen.want), "else it is");
 	ok(!store_remove(s, &seen.blob), "once");
 }
@@ -502,6 +504,92 @@ test_full_disk(void)
 	ok(store_has(s, &d), "and the blob stays");
 }
 
+static void
+test_save(void)
+{
+	struct err e = ERR_INIT;
+	struct store *other;
+	struct digest before, here, touched, kept, bare;
+	uint64_t written;
+	char path[100];
+	const struct timespec past[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+
+	if (store_open(ws_fd, &other, &e))
+		bug("%s", e.text);
+	before = put("there before the save", 21);
+	written = store_written(s);
+	store_save_begin(s);
+	put("there before the save", 21);
+	here = put("of the save that fails", 22);
+	touched = put("and another one finds it", 24);
+	blob_path(&touched, path);
+	/* as if it were old by then, so that the other save says that it uses it */
+	utimensat(ws_fd, path, past, 0);
+	store_save_begin(other);
+	ok_int(store_put_bytes(other, "and another one finds it", 24, &touched, &e), 0,
+		"another save finds a blob");
+	store_save_end(other, true);
+	store_save_end(s, false);
+	ok(!store_has(s, &here), "a save that fails takes away what it made");
+	ok(store_has(s, &before), "but not what was there before");
+	ok(store_has(s, &touched), "nor what another save has used since");
+	ok(store_written(s) < written + 3 * 4096, "what is gone does not count as written");
+	store_save_begin(s);
+	kept = put("of a save that is kept", 22);
+	store_save_end(s, true);
+	bare = put("of none", 7);
+	store_save_begin(s);
+	store_save_end(s, false);
+	ok(store_has(s, &kept) && store_has(s, &bare), "what was put before is not its own");
+	store_close(other);
+}
+
+static int64_t
+wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+/* Of two processes: a save and a cleaning know of each other, and neither waits. */
+static void
+test_sweep(void)
+{
+	const int64_t hour = 3600ll * 1000000000;
+	struct seen seen = {.blob.used_ns = -1};
+	struct err e = ERR_INIT;
+	struct store *other;
+	int64_t before, began = wall_ns();
+
+	if (store_open(ws_fd, &other, &e))
+		bug("%s", e.text);
+	seen.want = put("found by a save", 15);
+	store_save_begin(other);
+	before = store_sweep_begin(s);
+	store_sweep_end(s);
+	store_save_end(other, true);
+	ok(before < began - hour / 2, "beside a save the young are left alone");
+	before = store_sweep_begin(s);
+	ok(before > began - hour / 2, "where there is none, nothing is");
+	store_save_begin(other);
+	store_each(s, look, &seen, &e);
+	while (wall_ns() < seen.blob.used_ns + 20000000) /* the next tick of the files' clock */
+		;
+	ok_int(store_put_bytes(other, "found by a save", 15, &seen.want, &e), 0,
+		"a save that begins meanwhile finds a young blob");
+	ok(!store_remove(s, &seen.blob), "which is not removed");
+	store_each(s, look, &seen, &e);
+	ok(seen.blob.used_ns >= before, "nor when it is listed later");
+	store_sweep_end(s);
+	store_save_end(other, true);
+	before = store_sweep_begin(s);
+	ok(before > began - hour / 2, "after both it is as before");
+	store_sweep_end(s);
+	store_close(other);
+}
+
 int
 main(void)
 {
@@ -518,6 +606,8 @@ main(void)
 	test_torn_at_save();
 	test_hostile_frames();
 	test_each();
+	test_save();
+	test_sweep();
 	test_descriptors();
 	test_full_disk();
 	store_close(s);
