@@ -220,6 +220,22 @@ new_db(sqlite3 *h, const char *path, const struct db_schema *schema)
 }
 
 int
+db_open_alone(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
+{
+	sqlite3 *h = NULL;
+	int64_t version = 0;
+	int rc = open_once(path, schema, true, &h, &version);
+	int r = rc ? fail_code(path, h, rc, e) : check_version(path, version, schema, e);
+
+	if (r) {
+		sqlite3_close(h);
+		return r;
+	}
+	*ret = new_db(h, path, schema);
+	return 0;
+}
+
+int
 db_open(const char *path, const struct db_schema *schema, struct db **ret, char **ret_note,
 	struct err *e)
 {
@@ -244,29 +260,17 @@ db_open(const char *path, const struct db_schema *schema, struct db **ret, char 
 	if (r) {
 		sqlite3_close(h);
 		free(note);
-		return r;
+		if (!schema->forgettable || !err_is_no_room(e->num))
+			return r;
+		/* It is the workspace's own, and whoever has the run lock is its only writer. */
+		err_clear(e);
+		return db_open_alone(path, schema, ret, e);
 	}
 	*ret = new_db(h, path, schema);
 	if (ret_note)
 		*ret_note = note;
 	else
 		free(note);
-	return 0;
-}
-
-int
-db_open_alone(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
-{
-	sqlite3 *h = NULL;
-	int64_t version = 0;
-	int rc = open_once(path, schema, true, &h, &version);
-	int r = rc ? fail_code(path, h, rc, e) : check_version(path, version, schema, e);
-
-	if (r) {
-		sqlite3_close(h);
-		return r;
-	}
-	*ret = new_db(h, path, schema);
 	return 0;
 }
 

@@ -26,7 +26,7 @@ struct db_schema {
  * the file and both versions. A corrupt file is moved aside ("….broken"), said in *ret_note
  * (malloc'd, or NULL) and made anew: a cache may forget, it may not stop the work. Damage that
  * shows only later is an error of the statement that met it, and the file is moved aside for the
- * next start. */
+ * next start. Where there is no room to open one that is forgettable, it is opened as by db_open_alone. */
 int db_open(const char *path, const struct db_schema *schema, struct db **ret, char **ret_note,
 	struct err *e);
 /* Where db_open finds no room: nobody else can use the file meanwhile, so that nothing need be written to

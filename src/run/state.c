@@ -126,7 +126,8 @@ state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_si
 	}
 	strbuf_reset(&text);
 	strbuf_addf(&text, "pid %ld: %s\n", (long)getpid(), command);
-	if (ftruncate(fd, 0) || pwrite(fd, text.buf, text.len, 0) < 0)
+	/* Only for a waiter's message: on a full disk prune has to get past this. */
+	if ((ftruncate(fd, 0) || pwrite(fd, text.buf, text.len, 0) < 0) && !err_is_no_room(errno))
 		return err_set(e, ERR_IO, errno, "write %s", path);
 	state_sweep(state_path);
 	*ret_fd = take_fd(&fd);
