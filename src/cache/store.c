@@ -201,7 +201,13 @@ struct blob {
 static int64_t
 stamp_of(const struct stat *st)
 {
-	return st->st_mtim.tv_sec * SECOND_NS + st->st_mtim.tv_nsec;
+	int64_t ns;
+
+	/* A disk can hold times that this cannot. */
+	if (__builtin_mul_overflow(st->st_mtim.tv_sec, SECOND_NS, &ns) ||
+		__builtin_add_overflow(ns, st->st_mtim.tv_nsec, &ns))
+		return st->st_mtim.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
 }
 
 /* 0 after that: the same as never stored. */
@@ -374,6 +380,8 @@ temp_keep(struct store *s, struct temp *t, const struct digest *d)
 	} else if (!r) {
 		r = link_unnamed(t->fd, dir, name);
 		if (r && errno == EEXIST) {
+			/* It came meanwhile: found, like any other. */
+			utimensat(dir, name, NULL, AT_SYMLINK_NOFOLLOW);
 			is_new = false;
 			r = 0;
 		} else if (r && errno == ENOENT) {
@@ -680,6 +688,12 @@ bool
 store_is_full(const struct store *s)
 {
 	return s->full;
+}
+
+void
+store_set_full(struct store *s)
+{
+	s->full = true;
 }
 
 int64_t

@@ -42,6 +42,8 @@ void store_save_end(struct store *s, bool kept);
 /* Whether a blob could not be written: since the last store_save_begin, and ever, for want of room. */
 bool store_save_failed(const struct store *s);
 bool store_is_full(const struct store *s);
+/* There was none for a row. */
+void store_set_full(struct store *s);
 
 bool store_has(struct store *s, const struct digest *d);
 /* What the blobs that were new, and are kept, take up on the disk. */

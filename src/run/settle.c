@@ -212,14 +212,17 @@ write_row(struct sched *s, struct job *j, const struct outputs *made, const stru
 	struct err why = ERR_INIT;
 	bool is_here = false;
 
-	if (scan_settled(s, j, made, &now, &why))
+	if (scan_settled(s, j, made, &now, &why)) {
 		not_saved(s, j, &why);
-	else if (put_row(s, en, &is_here, &why))
+	} else if (put_row(s, en, &is_here, &why)) {
 		sched_save_failed(s, t, &why);
-	else if (is_here && index_stamp(s->o->index, t->node->id, &t->key, &now, &why))
+		if (err_is_no_room(why.num))
+			store_set_full(s->o->store);
+	} else if (is_here && index_stamp(s->o->index, t->node->id, &t->key, &now, &why)) {
 		sched_index_failed(s, &why); /* then it is restored */
-	else
+	} else {
 		j->remember = j->remember && !is_here;
+	}
 	outputs_release(&now);
 	return is_here;
 }

@@ -213,6 +213,17 @@ is "$(got before)" 10 "there was much"
 like "$T/got.after" '^[123]$' "the run makes room, down to the limit"
 is "$(got saved)" 1 "so the next one saves"
 settings ''
+small 1m <<'E'
+vx run $ALL >/dev/null || exit 98
+fill
+echo '{ "projects": ["a"], "cacheRetention": { "maxSize": "100K" } }' >vx.workspace.json
+vx run a#talk || exit
+tell "$(sql 'SELECT count(*) FROM entries')" after
+E
+exits 0 "a result that is nothing but a row"
+like "$ERR" '^vx: a#talk not saved: write .*/index.db: No space left' "is not saved either"
+like "$T/got.after" '^[123]$' "and the run makes room"
+settings ''
 
 # --- the workspace is on that disk, too --------------------------------------------------------
 
