@@ -10,7 +10,7 @@
 void
 live_prepare(struct setup *s)
 {
-	s->live = (struct liverules){s->rules, s->spec.cwd, s->host};
+	s->live = (struct liverules){s->rules, s->spec.cwd, s->host, s->spec.git_config};
 	liveplan_make(&s->plan, &s->live);
 }
 

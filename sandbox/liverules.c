@@ -16,6 +16,12 @@ is_named(const struct liverules *lr, const char *path)
 	return ruleset_names_write(lr->rules, path, path);
 }
 
+static bool
+is_freed(const struct liverules *lr, const char *path)
+{
+	return lr->git_config && never_is_git_config(path) && ruleset_may_write(lr->rules, path);
+}
+
 bool
 liverules_is_never(const struct liverules *lr, const char *path)
 {
@@ -24,7 +30,8 @@ liverules_is_never(const struct liverules *lr, const char *path)
 	for (size_t n = 0; (n = never_prefix(path, n));) {
 		cleanup_free char *name = xmemdupz(path, n);
 
-		if (n > own && !ruleset_names_write(lr->rules, name, path))
+		if (n > own && !ruleset_names_write(lr->rules, name, path) &&
+			(path[n] || !is_freed(lr, path)))
 			return true;
 	}
 	return false;
@@ -98,7 +105,7 @@ liverules_ends_never(const struct liverules *lr, const char *path, mode_t type)
 	if (!never_is_git(base, n) && !(S_ISLNK(type) && never_leads(base, n)) &&
 		!never_prefix(tail, (size_t)(base - tail)))
 		return false;
-	return !is_named(lr, path);
+	return !is_named(lr, path) && !(S_ISREG(type) && is_freed(lr, path));
 }
 
 bool
@@ -108,7 +115,7 @@ liverules_is_trap(const struct liverules *lr, const char *path, mode_t type)
 	const char *base = path_base(path);
 	size_t n = strlen(base);
 
-	if (is_named(lr, path))
+	if (is_named(lr, path) || (S_ISREG(type) && is_freed(lr, path)))
 		return false;
 	if (never_is_git(base, n) || (S_ISLNK(type) && never_leads(base, n)))
 		return true;

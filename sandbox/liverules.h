@@ -18,6 +18,7 @@ struct liverules {
 	const struct ruleset *rules;
 	const char *cwd; /* the names that it lies in are there by the user's will */
 	int host;        /* the workspace, O_PATH */
+	bool git_config; /* a .git/config that is granted is free, as a file */
 };
 
 /* Whether the path is, or lies in, a name that is never committed and that no rule names. */

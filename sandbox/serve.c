@@ -80,10 +80,18 @@ read_proc(const struct server *sv, uint32_t pid, const char *name, struct strbuf
 
 /* Whether the core might make a finding of it. */
 static bool
-matters(const struct server *sv, const char *path)
+matters(const struct server *sv, const struct layer_denial *d)
 {
 	const struct strvec *places = &sv->s->spec.reports;
+	const char *path = d->path;
+	bool is_read = d->op == DENIAL_READ;
 
+	if (*path != '/' &&
+		(ruleset_ignores(sv->s->rules, SPEC_IGNORE_WRITE, path) ||
+			(is_read && ruleset_ignores(sv->s->rules, SPEC_IGNORE_READ, path))))
+		return false;
+	if (!is_read)
+		return true;
 	for (size_t i = 0; i < places->n; i++)
 		if (path_is_within(path, places->v[i]) || path_is_within(places->v[i], path))
 			return true;
@@ -109,8 +117,7 @@ may_tell(struct server *sv, const struct layer_denial *d, bool is_much)
 		return true;
 	if (d->op == DENIAL_PROBE)
 		return false;
-	/* Each refused write is a finding. */
-	if (d->op != DENIAL_READ || matters(sv, d->path))
+	if (matters(sv, d))
 		return !is_too_much;
 	sv->result->elsewhere++;
 	return false;

@@ -161,6 +161,15 @@ field_string(const struct json_at *at, const json_t *value, struct arena *a, con
 }
 
 int
+field_bool(const struct json_at *at, const json_t *value, bool *ret, struct err *e)
+{
+	if (!json_is_boolean(value))
+		return json_error(at, e, "is %s: write true or false", json_kind(value));
+	*ret = json_is_true(value);
+	return 0;
+}
+
+int
 field_strings(const struct json_at *at, const json_t *value, struct arena *a,
 	int (*check)(const struct json_at *at, const char *s, struct err *e), const char ***ret,
 	size_t *ret_n, struct err *e)

@@ -36,6 +36,7 @@ int fields_check(const struct json_at *at, const json_t *value, const struct fie
 /* A string without NUL that is not only blanks; into the arena. */
 int field_string(const struct json_at *at, const json_t *value, struct arena *a, const char **ret,
 	struct err *e);
+int field_bool(const struct json_at *at, const json_t *value, bool *ret, struct err *e);
 /* An array of such strings; each may be refused by `check` with the place of its own. */
 int field_strings(const struct json_at *at, const json_t *value, struct arena *a,
 	int (*check)(const struct json_at *at, const char *s, struct err *e), const char ***ret,

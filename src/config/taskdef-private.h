@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two halves of taskdef: taskdef.c has projects, tasks and exec; taskdef-lists.c what is made
- * of globs: the cache block and the sandbox.
+ * The parts of taskdef: taskdef.c has projects, tasks and exec, taskdef-cache.c the cache block,
+ * taskdef-sandbox.c the sandbox.
  */
 #ifndef CONFIG_TASKDEF_PRIVATE_H
 #define CONFIG_TASKDEF_PRIVATE_H
@@ -19,7 +19,7 @@ struct taskdef;
 int cachedef_parse(const struct json_at *at, const json_t *value, const char *dir,
 	const struct taskdef *t, struct arena *a, struct cachedef **ret, struct err *e);
 int sandboxdef_parse(const struct json_at *at, const json_t *value, const char *dir,
-	struct arena *a, struct sandboxdef **ret, struct err *e);
+	bool persistent, struct arena *a, struct sandboxdef **ret, struct err *e);
 
 /* The value of a member and its place below `up`. */
 static inline const json_t *

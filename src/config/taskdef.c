@@ -278,7 +278,7 @@ parse_exec(const struct json_at *at, const json_t *value, const char *dir, struc
 	if (v && parse_persistent(&here, v, a, t, e) < 0)
 		return -1;
 	v = json_member(value, at, "sandbox", &here);
-	return v ? sandboxdef_parse(&here, v, dir, a, &t->sandbox, e) : 0;
+	return v ? sandboxdef_parse(&here, v, dir, t->persistent, a, &t->sandbox, e) : 0;
 }
 
 /* The micro-syntax of dependsOn (spec/config.md §3). */
@@ -393,6 +393,12 @@ parse_task(const struct json_at *at, const json_t *value, const char *dir, struc
 	if (cache && t->persistent)
 		return json_error_key(
 			&here, e, "a persistent task has no result to keep: leave 'cache' out");
+	if (cache && t->sandbox && t->sandbox->live)
+		return json_error_key(&here, e,
+			"a task with the live view (exec.sandbox.view) writes into the workspace "
+			"as "
+			"it goes, over outputs of before, so there is no result to keep: leave "
+			"'cache' out, or the view");
 	if (cache && cachedef_parse(&here, cache, dir, t, a, &t->cache, e) < 0)
 		return -1;
 

@@ -33,6 +33,15 @@ struct grant {
 struct sandboxdef {
 	struct grant *allow_read, *allow_write, *deny_read, *deny_write;
 	size_t nallow_read, nallow_write, ndeny_read, ndeny_write;
+	struct grant *ignore_read, *ignore_write;
+	size_t nignore_read, nignore_write;
+	struct grant *sockets; /* allow.unixSockets as a list, literals */
+	size_t nsockets;
+	bool any_socket; /* allow.unixSockets: true */
+	bool git_config;
+	bool nested;
+	bool weaker_when_nested;
+	bool live; /* the view; of a persistent task always */
 };
 
 struct cachedef {

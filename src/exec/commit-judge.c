@@ -108,6 +108,14 @@ is_named_repository(const struct commit *c, const char *dir)
 	return n > 4 && !strcmp(dir + n - 4, ".git") && is_named(c, dir);
 }
 
+/* allow.gitConfig. A link would be another file's config. */
+static bool
+is_freed_config(const struct commit *c, const struct entry *en)
+{
+	return c->policy->git_config && never_is_git_config(en->path) &&
+	       (en->type == ENTRY_FILE || en->type == ENTRY_WHITEOUT);
+}
+
 /* Whether it is, at any depth, in what a repository of the host obeys: its config, its hooks. */
 static bool
 is_in_repository(const struct commit *c, const struct entry *en)
@@ -117,6 +125,7 @@ is_in_repository(const struct commit *c, const struct entry *en)
 		const char *base = path_base(at->path);
 
 		if (never_in_repository(base, strlen(base)) && dir->host == HOST_DIRECTORY &&
+			!(at == en && is_freed_config(c, en)) &&
 			never_is_repo(never_repo_bits_at(c->rootfd, dir->path)))
 			return true;
 	}
@@ -190,11 +199,11 @@ verdict_of(const struct commit *c, const struct entry *en)
 	enum write_verdict v = policy_judge_write(c->policy, en->path);
 	const char *base = path_base(en->path);
 
-	if (v != WRITE_GRANTED && !never_is_git(base, strlen(base)))
+	if (v == WRITE_IGNORED || (v != WRITE_GRANTED && !never_is_git(base, strlen(base))))
 		return v;
-	if (is_link_to_outputs(c, en))
-		return WRITE_NEVER;
-	return is_trap(c, en) ? WRITE_NEVER : v;
+	if (!is_link_to_outputs(c, en) && !is_trap(c, en))
+		return v;
+	return policy_ignores_write(c->policy, en->path) ? WRITE_IGNORED : WRITE_NEVER;
 }
 
 /* Removals. */
@@ -278,10 +287,8 @@ remove_dir(struct removal *rm, bool itself, struct err *e)
 		if (policy_judge_write(p, rm->dirs.v[i - 1]) == WRITE_GRANTED)
 			moves_add(rm->to, MOVE_RMDIR, rm->dirs.v[i - 1]);
 	if (itself && !rm->refused && !rm->hidden &&
-		policy_judge_write(p, rm->dir) != WRITE_GRANTED) {
-		find(rm->j, DENIAL_DELETE, rm->dir);
-		rm->refused++;
-	}
+		policy_judge_write(p, rm->dir) != WRITE_GRANTED)
+		remove_name(rm, rm->dir);
 	strvec_release(&rm->dirs);
 	return 0;
 }
@@ -630,8 +637,9 @@ note_ignored(struct judge *j)
 
 	if (!c->nignored)
 		return;
-	strbuf_addf(&sb, "%zu write%s to tool caches discarded: ", c->nignored,
-		c->nignored == 1 ? "" : "s");
+	strbuf_addf(&sb, "%zu write%s %s: ", c->nignored, c->nignored == 1 ? "" : "s",
+		c->policy->derived ? "to tool caches discarded"
+				   : "discarded, as ignore.write says");
 	for (size_t i = 0; i < c->ignored.n; i++) {
 		if (i)
 			strbuf_adds(&sb, ", ");

@@ -111,7 +111,8 @@ is_never(const struct policy *p, const char *path)
 			continue;
 
 		strbuf_add(&name, path, n);
-		if (!policy_names_write(p, name.buf, path))
+		if (!policy_names_write(p, name.buf, path) &&
+			!(p->git_config && !path[n] && never_is_git_config(path)))
 			return true;
 	}
 	return false;
@@ -152,11 +153,37 @@ is_beyond(const struct policy *p, const char *path, bool below)
 	return false;
 }
 
+bool
+policy_ignores_read(const struct policy *p, const char *path)
+{
+	/* Who may not keep a file need not find an old one. */
+	if (*path != '/')
+		return ruleset_ignores(p->compiled, SPEC_IGNORE_READ, path) ||
+		       policy_ignores_write(p, path);
+	for (size_t i = 0; i < p->nconfig; i++)
+		if (p->rules[i].kind == SPEC_IGNORE_READ && *p->rules[i].path == '/' &&
+			path_is_within(path, p->rules[i].path))
+			return true;
+	return false;
+}
+
+bool
+policy_ignores_write(const struct policy *p, const char *path)
+{
+	return ruleset_ignores(p->compiled, SPEC_IGNORE_WRITE, path);
+}
+
 enum write_verdict
 policy_judge_write(const struct policy *p, const char *path)
 {
-	if (ruleset_may_write(p->compiled, path) && !is_beyond(p, path, false))
-		return is_never(p, path) ? WRITE_NEVER : WRITE_GRANTED;
+	bool granted = ruleset_may_write(p->compiled, path) && !is_beyond(p, path, false);
+
+	if (granted && !is_never(p, path))
+		return WRITE_GRANTED;
+	if (policy_ignores_write(p, path))
+		return WRITE_IGNORED;
+	if (granted)
+		return WRITE_NEVER;
 	if (p->derived && !ruleset_is_quiet(p->compiled, path) && is_tool_cache(path))
 		return WRITE_IGNORED;
 	return WRITE_UNDECLARED;

@@ -212,6 +212,8 @@ static int
 add_absolute(struct policy *p, enum spec_rule_kind kind, const char *text, struct err *e)
 {
 	cleanup_free char *path = NULL, *expanded = NULL;
+	/* It grants nothing: what is told by its name is ignored by it. */
+	bool is_ignored = kind == SPEC_IGNORE_READ || kind == SPEC_IGNORE_WRITE;
 
 	if (*text == '~') {
 		if (!p->home)
@@ -222,7 +224,7 @@ add_absolute(struct policy *p, enum spec_rule_kind kind, const char *text, struc
 	/* In the workspace it is a name like any other there: no link of it is followed. Nor does a link
 	 * from outside lead in: a task with a write grant out there may have made it. */
 	path = path_normalise(expanded ? expanded : text);
-	if (!path_is_within(path, p->w->path)) {
+	if (!path_is_within(path, p->w->path) && !is_ignored) {
 		free(path);
 		path = canonical(expanded ? expanded : text);
 		if (path_is_within(path, p->w->path))
@@ -237,7 +239,7 @@ add_absolute(struct policy *p, enum spec_rule_kind kind, const char *text, struc
 		policy_add_rule(p, kind, false, below);
 		return 0;
 	}
-	if (kind != SPEC_READ && kind != SPEC_WRITE)
+	if (kind != SPEC_READ && kind != SPEC_WRITE && !is_ignored)
 		return err_set(e, ERR_CONFIG, 0,
 			"%s: '%s' is outside the workspace, and a deny of such a path is not in "
 			"this vx "
@@ -273,8 +275,11 @@ add_config(struct policy *p, struct err *e)
 	if (add_grants(p, SPEC_READ, s->allow_read, s->nallow_read, e) ||
 		add_grants(p, SPEC_WRITE, s->allow_write, s->nallow_write, e) ||
 		add_grants(p, SPEC_DENY_READ, s->deny_read, s->ndeny_read, e) ||
-		add_grants(p, SPEC_DENY_WRITE, s->deny_write, s->ndeny_write, e))
+		add_grants(p, SPEC_DENY_WRITE, s->deny_write, s->ndeny_write, e) ||
+		add_grants(p, SPEC_IGNORE_READ, s->ignore_read, s->nignore_read, e) ||
+		add_grants(p, SPEC_IGNORE_WRITE, s->ignore_write, s->nignore_write, e))
 		return -1;
+	p->git_config = s->git_config;
 	return 0;
 }
 

@@ -28,7 +28,7 @@ struct workspace;
 enum write_verdict {
 	WRITE_GRANTED,
 	WRITE_UNDECLARED, /* a finding */
-	WRITE_IGNORED,    /* discarded, counted in a note: tool caches */
+	WRITE_IGNORED,    /* discarded, counted in a note: tool caches, ignore.write */
 	WRITE_NEVER, /* granted by a glob or directory, but never committed unless named itself */
 };
 
@@ -42,7 +42,8 @@ struct policy {
 	size_t nconfig;  /* the first rules: the task's own entries */
 	size_t ncovered; /* the first rules: what they grant is in the task's key by construction */
 	bool unix_sockets;
-	char *home; /* absolute and there; NULL: none */
+	bool git_config; /* allow.gitConfig */
+	char *home;      /* absolute and there; NULL: none */
 	struct strvec
 		stores; /* credential stores in the workspace: where a home is it, or in it, or above */
 	/* Of outputs to which the task adds, those that it added last: hidden from it. NULL: it does not add, and
@@ -79,6 +80,11 @@ bool policy_hides_output(const struct policy *p, const char *path);
 /* Whether a pattern of cache.outputs.workspaceFiles grants names in the directory of a project inside this
  * one, without starting in it: no wall can stand there, and policy_judge_write tells what is an output. */
 bool policy_outputs_cross(const struct policy *p, const char *nested);
+
+/* What ignore.read and ignore.write select. Who may not keep a file need not find an old one, so the latter
+ * goes for reads, too. A write that is granted is kept all the same. */
+bool policy_ignores_read(const struct policy *p, const char *path);
+bool policy_ignores_write(const struct policy *p, const char *path);
 
 enum write_verdict policy_judge_write(const struct policy *p, const char *path);
 /* Whether a missing directory may be made there: a grant names it or something below it. */

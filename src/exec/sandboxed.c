@@ -78,8 +78,10 @@ on_denial(struct job *j, const struct status_denial *s)
 	switch (s->op) {
 	case DENIAL_READ:
 	case DENIAL_LIST:
-		d.class =
-			policy_read_is_finding(j->policy, d.path) ? DENIAL_FINDING : DENIAL_WALLED;
+		if (policy_ignores_read(j->policy, d.path))
+			d.class = DENIAL_IGNORED;
+		else if (!policy_read_is_finding(j->policy, d.path))
+			d.class = DENIAL_WALLED;
 		d.grant = policy_grant_text(j->policy, false, d.path);
 		break;
 	case DENIAL_WRITE:
@@ -484,6 +486,7 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 	s->scratch = xstrdup(j->scratch.path);
 	s->home = p->home ? xstrdup(p->home) : NULL;
 	s->unix_sockets = p->unix_sockets;
+	s->git_config = p->git_config;
 	s->program = xstrdup(x->sh);
 	strvec_push(&s->argv, "sh");
 	strvec_push(&s->argv, "-c");

@@ -611,7 +611,7 @@ check_upfront(const struct claims *c, const struct graph *g, struct err *e)
 	return 0;
 }
 
-/* What makes a directory a project is nobody's output. (Its own task is told by config/taskdef-lists.c.) */
+/* What makes a directory a project is nobody's output. (Its own task is told by config/taskdef-cache.c.) */
 static int
 check_projects(const struct graph *g, const struct node *n, struct err *e)
 {

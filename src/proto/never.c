@@ -89,6 +89,15 @@ never_is_git(const char *name, size_t n)
 }
 
 bool
+never_is_git_config(const char *path)
+{
+	static const char tail[] = ".git/config";
+	size_t n = strlen(path), k = sizeof(tail) - 1;
+
+	return n >= k && !strcmp(path + n - k, tail) && (n == k || path[n - k - 1] == '/');
+}
+
+bool
 never_in_repository(const char *name, size_t n)
 {
 	return is_one_of(name, n, repository_names, array_len(repository_names));

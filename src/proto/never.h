@@ -24,6 +24,8 @@ size_t never_prefix(const char *path, size_t from);
 bool never_leads(const char *name, size_t n);
 /* The name (n bytes) is ".git" in any case. */
 bool never_is_git(const char *name, size_t n);
+/* The path is that of the config of a repository called .git: allow.gitConfig may free it. */
+bool never_is_git_config(const char *path);
 /* What decides, in a directory that is a repository, which program runs: hooks, config, … */
 bool never_in_repository(const char *name, size_t n);
 

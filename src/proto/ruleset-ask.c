@@ -75,16 +75,22 @@ is_granted(const struct ruleset_node *n, const struct family *f, const char *pat
 }
 
 static bool
-is_quiet(const struct ruleset_node *n, const char *path)
+is_hidden_by(const struct ruleset_node *n, unsigned bit, const char *path)
 {
 	for (; n; n = n->parent) {
-		if (n->own & RULESET_QUIET)
+		if (n->own & bit)
 			return true;
 		for (const struct ruleset_pattern *p = n->patterns; p; p = p->next)
-			if (p->bit == RULESET_QUIET && hides(p, path))
+			if (p->bit == bit && hides(p, path))
 				return true;
 	}
 	return false;
+}
+
+static bool
+is_quiet(const struct ruleset_node *n, const char *path)
+{
+	return is_hidden_by(n, RULESET_QUIET, path);
 }
 
 /* A pattern of outputs enters node_modules only when it names it, or as a part of a directory that it
@@ -239,6 +245,12 @@ bool
 ruleset_is_quiet(const struct ruleset *rs, const char *path)
 {
 	return is_quiet(ruleset_deepest(rs, path), path);
+}
+
+bool
+ruleset_ignores(const struct ruleset *rs, enum spec_rule_kind kind, const char *path)
+{
+	return is_hidden_by(ruleset_deepest(rs, path), 1U << kind, path);
 }
 
 bool

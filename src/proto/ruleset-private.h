@@ -20,7 +20,7 @@ enum {
 	RULESET_OUTPUT = 1 << SPEC_OUTPUT,
 	RULESET_QUIET = 1 << SPEC_QUIET,
 
-	RULESET_LITERAL = 8, /* a shift, see `below` */
+	RULESET_LITERAL = 8, /* a shift, see `below`; there are no more kinds */
 };
 
 struct ruleset_pattern {

@@ -57,8 +57,9 @@ enum verdict ruleset_verdict(const struct ruleset *rs, const char *path, enum ho
  * more specific grant overrules, QUIET, OUTPUT. What is only not granted does not count. dir itself is
  * not VERDICT_QUIET. */
 bool ruleset_hides_below(const struct ruleset *rs, const char *dir);
-/* Whether a QUIET rule selects the path. */
+/* Whether a rule of the kind, QUIET or IGNORE_*, selects the path. */
 bool ruleset_is_quiet(const struct ruleset *rs, const char *path);
+bool ruleset_ignores(const struct ruleset *rs, enum spec_rule_kind kind, const char *path);
 
 /* What is written. */
 

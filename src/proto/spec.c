@@ -41,6 +41,7 @@ static const struct word {
 	{"live", WORD_FLAG, offsetof(struct spec, live), false},
 	{"unix-sockets", WORD_FLAG, offsetof(struct spec, unix_sockets), false},
 	{"nested", WORD_FLAG, offsetof(struct spec, nested), false},
+	{"git-config", WORD_FLAG, offsetof(struct spec, git_config), false},
 	{"fuse-off", WORD_FLAG, offsetof(struct spec, fuse_off), false},
 	{"attached", WORD_FLAG, offsetof(struct spec, attached), false},
 	{"keep-scratch", WORD_FLAG, offsetof(struct spec, keep_scratch), false},
@@ -54,6 +55,8 @@ static const char *const rule_words[] = {
 	[SPEC_DENY_WRITE] = "deny-write",
 	[SPEC_OUTPUT] = "output",
 	[SPEC_QUIET] = "quiet",
+	[SPEC_IGNORE_READ] = "ignore-read",
+	[SPEC_IGNORE_WRITE] = "ignore-write",
 };
 
 static void *
@@ -261,8 +264,10 @@ check_rule(enum spec_rule_kind kind, bool is_glob, char *path, struct err *e)
 	}
 	if (*path != '/')
 		return check_relative(path, e);
-	if (kind != SPEC_READ && kind != SPEC_WRITE)
-		return err_set(e, ERR_USAGE, 0, "only read and write may name an absolute path");
+	if (kind != SPEC_READ && kind != SPEC_WRITE && kind != SPEC_IGNORE_READ &&
+		kind != SPEC_IGNORE_WRITE)
+		return err_set(e, ERR_USAGE, 0,
+			"only read and write, and what is ignored, may name an absolute path");
 	return check_absolute(path, e);
 }
 

@@ -28,7 +28,7 @@ enum {
  * wins. Order never matters. No rule: denied. WRITE implies READ.
  *
  * A literal selects the name and all below it, a pattern what it matches; but what hides (a deny,
- * QUIET) takes with a directory all that is in it, and an OUTPUT pattern takes a directory only
+ * QUIET, IGNORE_*) takes with a directory all that is in it, and an OUTPUT pattern takes a directory only
  * when it takes everything in it ("dist" with a final "**"). Else its wildcards do not enter a
  * node_modules, unless it names that.
  */
@@ -42,13 +42,17 @@ enum spec_rule_kind {
 	/* Hidden without a report: what nobody need hear of (.vx, ignored reads). Outranks READ and
 	 * WRITE at any length. */
 	SPEC_QUIET,
+	/* No rule of what is seen or written: a denial or an undeclared write of such a name is nobody's
+	 * business. */
+	SPEC_IGNORE_READ,
+	SPEC_IGNORE_WRITE,
 };
 
 struct spec_rule {
 	enum spec_rule_kind kind;
 	bool is_glob; /* else a literal: the name and all below it */
 	char *path;   /* from the workspace root, owned. Absolute: outside the workspace; literal,
-		       * READ or WRITE only. A glob is in the grammar of util/glob.h */
+		       * READ, WRITE or IGNORE_* only. A glob is in the grammar of util/glob.h */
 };
 
 struct spec {
@@ -72,6 +76,7 @@ struct spec {
 	bool live;
 	bool unix_sockets; /* AF_UNIX stays allowed */
 	bool nested;       /* user namespaces stay allowed */
+	bool git_config;   /* a granted .git/config is no name that is never committed */
 	bool fuse_off;     /* test seam: behave as if there were no /dev/fuse */
 	bool attached;     /* test seam: the start path of kernels before detached layers */
 	bool keep_scratch; /* stand-alone use: leave the scratch, print the list of entries */

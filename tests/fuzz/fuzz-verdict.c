@@ -72,7 +72,8 @@ ref_add(struct ref *ref, enum spec_rule_kind kind, const char *literal, struct g
 static bool
 hides(const struct ref_rule *r)
 {
-	return r->kind == SPEC_DENY_READ || r->kind == SPEC_DENY_WRITE || r->kind == SPEC_QUIET;
+	return r->kind == SPEC_DENY_READ || r->kind == SPEC_DENY_WRITE || r->kind == SPEC_QUIET ||
+	       r->kind == SPEC_IGNORE_READ || r->kind == SPEC_IGNORE_WRITE;
 }
 
 /* An output that does not enter node_modules: it does not name it, and takes none of the directories
@@ -175,12 +176,18 @@ ref_decides(const struct ref *ref, int family, const char *path)
 }
 
 static bool
-ref_quiet(const struct ref *ref, const char *path)
+ref_ignores(const struct ref *ref, enum spec_rule_kind kind, const char *path)
 {
 	for (size_t i = 0; i < ref->n; i++)
-		if (ref->v[i].kind == SPEC_QUIET && selects(&ref->v[i], path))
+		if (ref->v[i].kind == kind && selects(&ref->v[i], path))
 			return true;
 	return false;
+}
+
+static bool
+ref_quiet(const struct ref *ref, const char *path)
+{
+	return ref_ignores(ref, SPEC_QUIET, path);
 }
 
 static bool
@@ -356,6 +363,10 @@ read_line(char *line, struct spec *s, struct ref *ref, struct strvec *asked)
 		{'O', SPEC_OUTPUT, true},
 		{'q', SPEC_QUIET, false},
 		{'Q', SPEC_QUIET, true},
+		{'i', SPEC_IGNORE_READ, false},
+		{'I', SPEC_IGNORE_READ, true},
+		{'j', SPEC_IGNORE_WRITE, false},
+		{'J', SPEC_IGNORE_WRITE, true},
 	};
 	const char *text = line + 2;
 
@@ -390,6 +401,8 @@ check_path(const struct ruleset *rs, const struct ref *ref, const char *path)
 		must(ruleset_hides_below(rs, path) == ref_hides_below(ref, path), "hides_below",
 			path);
 	must(ruleset_is_quiet(rs, path) == ref_quiet(ref, path), "is_quiet", path);
+	for (enum spec_rule_kind k = SPEC_IGNORE_READ; k <= SPEC_IGNORE_WRITE; k++)
+		must(ruleset_ignores(rs, k, path) == ref_ignores(ref, k, path), "ignores", path);
 	must(ruleset_is_written(rs, path) == ref_is_written(ref, path), "is_written", path);
 	must(ruleset_may_write(rs, path) == ref_may_write(ref, path), "may_write", path);
 	must(ruleset_may_write_below(rs, path) == ref_may_write_below(ref, path), "may_write_below",

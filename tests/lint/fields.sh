@@ -19,6 +19,7 @@ fields() {
 		prefix["sandbox_fields"] = "exec.sandbox."
 		prefix["allow_fields"] = "exec.sandbox.allow."
 		prefix["deny_fields"] = "exec.sandbox.deny."
+		prefix["ignore_fields"] = "exec.sandbox.ignore."
 		prefix["cache_fields"] = "cache."
 		prefix["inputs_fields"] = "cache.inputs."
 		prefix["outputs_fields"] = "cache.outputs."

@@ -60,6 +60,7 @@ add_rule(const char *text)
 		{"dw:", SPEC_DENY_WRITE},
 		{"o:", SPEC_OUTPUT},
 		{"q:", SPEC_QUIET},
+		{"iw:", SPEC_IGNORE_WRITE},
 	};
 
 	for (size_t i = 0; i < array_len(kinds); i++) {
@@ -489,7 +490,8 @@ test_undeclared(void)
 	ok_workspace("p/ p/out/ p/out/x=x p/src/ p/src/a=1", "are not moved, the granted one is");
 	ok_findings("write p/empty/below; write p/gen/b/c; write p/src/a", "each named once");
 	ok_int((long long)t.r.nfindings, 3, "and counted");
-	ok_str(t.r.ndenials ? t.r.denials[1].grant : "", "allow.write: [\"gen/b/c\"]",
+	ok_str(t.r.ndenials ? t.r.denials[1].grant : "",
+		"allow.write: [\"gen/b/c\"], or ignore.write to throw it away",
 		"with the grant to write");
 	end();
 }
@@ -789,6 +791,78 @@ test_tool_caches(void)
 	up("p/__pycache__/b", "b");
 	judge_and_apply();
 	ok_findings("write p/__pycache__/b", "an explicit policy does not ignore them");
+	end();
+}
+
+/* What ignore.write selects is thrown away; what is granted is kept all the same. */
+static void
+test_ignored_writes(void)
+{
+	BEGIN("w:p/dist", "w:p/many/**/*.o", "dw:p/dist/tmp", "iw:p/dist", "iw:p/log/**/*.log",
+		"iw:p/many");
+	ws("p/dist/tmp/old", "o");
+	ws("p/dist/tmp/gone", "g");
+	ws("p/log/empty/a.log", "a");
+	up("p/dist/kept", "k");
+	up("p/dist/tmp/new", "n");
+	whiteout("p/dist/tmp/gone");
+	whiteout("p/log/empty/a.log");
+	up("p/log/b.log", "b");
+	up("p/many/.git/HEAD", "h");
+	up("p/many/x.o", "x");
+	up("p/log/c.txt", "c");
+	ok(judge_and_apply(), "ignored writes (%s)", t.e.text);
+	ok_findings("write p/log/c.txt", "are no finding");
+	ok(has_note("5 writes discarded, as ignore.write says: p/dist/tmp/gone, "),
+		"counted, a few named");
+	ok_workspace("p/ p/dist/ p/dist/kept=k p/dist/tmp/ p/dist/tmp/gone=g p/dist/tmp/old=o "
+		     "p/log/ p/log/empty/ p/log/empty/a.log=a",
+		"and the workspace has none of them");
+	end();
+
+	BEGIN("w:p/dist", "iw:p/empty");
+	ws("p/empty/x", "x");
+	if (unlinkat(t.rootfd, "p/empty/x", 0))
+		bug("unlink");
+	whiteout("p/empty");
+	ok(judge_and_apply(), "an ignored directory, removed");
+	ok_findings("", "is no finding");
+	ok_workspace("p/ p/empty/", "and stays");
+	end();
+}
+
+/* A repository of the workspace that is granted: its config is free with allow.gitConfig, as a file. */
+static void
+test_git_config(void)
+{
+	for (int freed = 0; freed < 2; freed++) {
+		BEGIN("w:p/sub/.git", "w:p/other");
+		t.policy.git_config = freed;
+		ws("p/sub/.git/HEAD", "h");
+		ws("p/sub/.git/refs/x", "r");
+		ws("p/sub/.git/objects/x", "o");
+		ws("p/sub/.git/config", "old");
+		ws("p/sub/.git/modules/m/config", "m");
+		up("p/sub/.git/config", "new");
+		up("p/sub/.git/modules/m/config", "evil");
+		up("p/sub/.git/hooks/pre-commit", "evil");
+		up("p/alien/.git/config", "evil");
+		ok(judge_and_apply(), "gitConfig %d (%s)", freed, t.e.text);
+		ok_findings(freed ? "write p/alien/.git; write p/sub/.git/hooks; "
+				    "write p/sub/.git/modules/m/config"
+				  : "write p/alien/.git; write p/sub/.git/config; "
+				    "write p/sub/.git/hooks; write p/sub/.git/modules/m/config",
+			freed ? "hooks and other configs stay refused" : "all are refused");
+		end();
+	}
+	BEGIN("w:p/sub/.git");
+	t.policy.git_config = true;
+	ws("p/sub/.git/HEAD", "h");
+	ws("p/sub/.git/refs/x", "r");
+	ws("p/sub/.git/objects/x", "o");
+	link_at(t.upperfd, "p/sub/.git/config", "/etc/passwd");
+	judge_and_apply();
+	ok_findings("write p/sub/.git/config", "not so a link in its place");
 	end();
 }
 
@@ -1299,6 +1373,8 @@ main(void)
 	test_globs();
 	test_denied_directories();
 	test_tool_caches();
+	test_ignored_writes();
+	test_git_config();
 	test_weapons();
 	test_modes();
 	test_type_changes();

@@ -31,7 +31,7 @@ static void
 compile(void)
 {
 	tree_compile(&t);
-	lr = (struct liverules){t.rules, t.spec.cwd ? t.spec.cwd : "", t.fd};
+	lr = (struct liverules){t.rules, t.spec.cwd ? t.spec.cwd : "", t.fd, t.spec.git_config};
 }
 
 static int

@@ -35,7 +35,9 @@ test_round_trip(void)
 	spec_add_rule(&s, SPEC_OUTPUT, false, "dist");
 	spec_add_rule(&s, SPEC_QUIET, false, ".vx");
 	spec_add_rule(&s, SPEC_READ, false, "/opt/tool");
-	s.unix_sockets = s.nested = s.fuse_off = s.attached = s.keep_scratch = true;
+	spec_add_rule(&s, SPEC_IGNORE_READ, false, "/home/v/.ssh");
+	spec_add_rule(&s, SPEC_IGNORE_WRITE, true, "**/*.log");
+	s.git_config = s.unix_sockets = s.nested = s.fuse_off = s.attached = s.keep_scratch = true;
 
 	spec_encode(&s, &first);
 	ok_int(spec_decode(first.buf, first.len, &back, &e), 0, "what is written can be read");
@@ -48,11 +50,12 @@ test_round_trip(void)
 	ok(back.stores.n == 1 && !strcmp(back.stores.v[0], "/home/v/.ssh"), "a store");
 	ok(back.reports.n == 2 && !strcmp(back.reports.v[0], "p/a") && !*back.reports.v[1],
 		"places that matter");
-	ok_int((long long)back.nrules, 7, "all rules");
+	ok_int((long long)back.nrules, 9, "all rules");
 	ok_str(back.rules[0].path, "", "a rule on the workspace itself");
 	ok(back.rules[1].kind == SPEC_WRITE && back.rules[1].is_glob, "a glob keeps its kind");
 	ok_str(back.rules[1].path, "dist/\\[id\\]/**", "and its backslashes");
-	ok(back.unix_sockets && back.nested && back.fuse_off && back.attached && back.keep_scratch,
+	ok(back.git_config && back.unix_sockets && back.nested && back.fuse_off && back.attached &&
+			back.keep_scratch,
 		"flags");
 	spec_release(&s);
 	spec_release(&back);

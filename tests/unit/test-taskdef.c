@@ -233,12 +233,32 @@ test_fields(void)
 					    "persistent, sandbox, timeout");
 	check_refused(EXEC("\"xx\":1"), "unknown field; allowed here: command");
 	check_refused(SANDBOX("\"hermetic\":true"), "is not in this vx yet");
-	check_refused(SANDBOX("\"ignore\":{}"), "is not in this vx yet");
+	check_accepted(SANDBOX("\"ignore\":{}"));
+	check_accepted(SANDBOX("\"ignore\":{\"read\":[\"~/.ssh\",\"/x/y\",\"a/*.{b,c}\"],"
+			       "\"systemInfo\":[\"x\"],\"network\":[\"h:80\"]}"));
+	check_refused(SANDBOX("\"ignore\":[]"), "ignore: is an array: write an object with the "
+						"fields read, write");
+	check_refused(SANDBOX("\"ignore\":{\"reed\":[]}"), "did you mean 'read'?");
+	check_refused(SANDBOX("\"ignore\":{\"write\":\"x\"}"), "write: is a string");
+	check_refused(SANDBOX("\"ignore\":{\"write\":[\"!x\"]}"), "ignore.write[0]: '!x'");
+	check_refused(SANDBOX("\"ignore\":{\"network\":true}"), "network: is true");
+	check_refused(SANDBOX("\"ignore\":{\"systemInfo\":[1]}"), "systemInfo[0]: is a number");
+	check_refused(SANDBOX("\"ignoer\":{}"), "did you mean 'ignore'?");
 	check_refused(SANDBOX("\"read\":[]"), "write allow.read");
 	check_refused(SANDBOX("\"allow\":{\"network\":true}"), "network: is not in this vx yet");
 	check_refused(SANDBOX("\"allow\":{\"localBinding\":[80]}"), "ports is not in this vx yet");
 	check_refused(SANDBOX("\"deny\":{\"network\":[]}"), "is not in this vx yet");
 	check_refused(EXEC("\"sandbox\":true"), "is true: write {}");
+	check_accepted(SANDBOX("\"allow\":{\"gitConfig\":true,\"pty\":true,\"localBinding\":true,"
+			       "\"systemInfo\":[\"kern.x\"]}"));
+	check_refused(SANDBOX("\"allow\":{\"gitConfig\":\"yes\"}"),
+		"allow.gitConfig: is a string: write true or false");
+	check_refused(SANDBOX("\"allow\":{\"gitconfig\":true}"), "did you mean 'gitConfig'?");
+	check_refused(SANDBOX("\"allow\":{\"pty\":1}"), "allow.pty: is a number");
+	check_refused(SANDBOX("\"allow\":{\"machLookup\":true}"), "allow.machLookup: is true");
+	check_refused(SANDBOX("\"allow\":{\"systemInfo\":{}}"), "allow.systemInfo: is an object");
+	check_refused(SANDBOX("\"allow\":{\"localBinding\":\"x\"}"), "localBinding: is a string");
+	check_refused(SANDBOX("\"weakerNetworkIsolation\":0"), "Isolation: is a number");
 	check_accepted(
 		SANDBOX("\"weakerNetworkIsolation\":true,\"allow\":{\"machLookup\":[\"x\"]}"));
 	check_accepted(SANDBOX(""));
