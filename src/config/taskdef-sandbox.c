@@ -14,7 +14,7 @@ static const struct field sandbox_fields[] = {
 	{"deny", FIELD_HERE, NULL},
 	{"ignore", FIELD_HERE, NULL},
 	{"nested", FIELD_LATER, NULL},
-	{"view", FIELD_LATER, NULL},
+	{"view", FIELD_HERE, NULL},
 	{"weakerWhenNested", FIELD_LATER, NULL},
 	{"hermetic", FIELD_LATER, NULL},
 	{"weakerNetworkIsolation", FIELD_IGNORED, NULL},

@@ -101,7 +101,7 @@ struct exec_request {
 	 * and that stays open as long as vx lives. The timeout bounds only the time until it is ready: at
 	 * its start, or, with ready_when (which outlives the job), at the first line that holds a match.
 	 *
-	 * Sandboxed it has the live view (design §5): it sees the workspace as it is at each moment, and what it
+	 * Sandboxed it has the live view (design §5), which a policy can also ask for: it sees the workspace as it is at each moment, and what it
 	 * writes where that is granted stands at once. So r->commit is NULL, the result is never proven, and
 	 * what the command must not leave is found and reported however it ends: cancel() with SIGKILL kills it
 	 * and leaves the helper the time to look.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a task with a live view left behind (exec.h: persistent). There is no commit to judge it: what it wrote
+ * What a task with a live view left behind (exec.h: persistent; policy.h: live). There is no commit to judge it: what it wrote
  * stands. The helper refused or moved out the names that are never committed (proto/never.h); here each of
  * them becomes a finding, what was moved out is put where a user finds it, and a package.json is looked
  * into.

@@ -284,7 +284,7 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	/* Kept and not stored, it would be missing after a hit. */
 	if (write && cache && !is_definition(path) && !policy_leaves_unstored(p, path))
 		strbuf_addf(&sb, ", and %s", outputs);
-	if (write && !p->derived)
+	if (write && !p->derived && !p->live)
 		strbuf_adds(&sb, ", or ignore.write to throw it away");
 	return strbuf_take(&sb);
 }

@@ -638,6 +638,7 @@ policy_build(const struct workspace *w, const struct node *node, const struct fi
 	p->node = node;
 	p->files = files;
 	p->derived = !node->def->sandbox;
+	p->live = node->def->persistent || (!p->derived && node->def->sandbox->live);
 	p->home = find_home(node->def);
 	find_stores(p);
 	if (p->derived)

@@ -43,6 +43,7 @@ struct policy {
 	size_t ncovered; /* the first rules: what they grant is in the task's key by construction */
 	bool unix_sockets;
 	bool git_config; /* allow.gitConfig */
+	bool live;       /* the view: no transaction (exec.h: persistent) */
 	char *home;      /* absolute and there; NULL: none */
 	struct strvec
 		stores; /* credential stores in the workspace: where a home is it, or in it, or above */

@@ -102,7 +102,7 @@ on_denial(struct job *j, const struct status_denial *s)
 	}
 	if (!d.grant)
 		d.grant = xstrdup("");
-	if (j->is_live && j->job.rq.denied)
+	if (j->job.rq.persistent && j->job.rq.denied)
 		j->job.rq.denied(j->job.rq.ctx, &d);
 	denials_add_take(&j->seen, &d);
 }
@@ -592,7 +592,7 @@ start(struct executor *ex, const struct exec_request *rq, struct err *e attr_unu
 
 	j->owner = x;
 	j->policy = rq->policy;
-	j->is_live = rq->persistent;
+	j->is_live = rq->persistent || rq->policy->live;
 	live_init(&j->left);
 	j->scratch.fd = -1;
 	j->signals = -1;

@@ -259,6 +259,19 @@ test_fields(void)
 	check_refused(SANDBOX("\"allow\":{\"systemInfo\":{}}"), "allow.systemInfo: is an object");
 	check_refused(SANDBOX("\"allow\":{\"localBinding\":\"x\"}"), "localBinding: is a string");
 	check_refused(SANDBOX("\"weakerNetworkIsolation\":0"), "Isolation: is a number");
+	check_accepted(SANDBOX("\"view\":\"transaction\""));
+	check_accepted(SANDBOX("\"view\":\"live\""));
+	check_accepted(EXEC("\"sandbox\":{\"view\":\"live\"},\"persistent\":{}"));
+	check_refused(EXEC("\"sandbox\":{\"view\":\"transaction\"},\"persistent\":{}"),
+		"exec.sandbox.view: a persistent task has no end");
+	check_refused(SANDBOX("\"view\":\"live\\u0000\""), "view: is a string");
+	check_refused(SANDBOX("\"view\":\"lvie\""), "view: 'lvie': write \"transaction\" or "
+						    "\"live\", did you mean 'live'?");
+	check_refused(SANDBOX("\"view\":true"), "view: is true: write \"transaction\"");
+	check_refused(
+		TASK("\"exec\":{\"command\":\"x\",\"sandbox\":{\"view\":\"live\"}},\"cache\":{"
+		     "\"inputs\":{\"files\":[]},\"outputs\":{\"files\":[]}}"),
+		"tasks.t.cache: a task with the live view");
 	check_accepted(
 		SANDBOX("\"weakerNetworkIsolation\":true,\"allow\":{\"machLookup\":[\"x\"]}"));
 	check_accepted(SANDBOX(""));
