@@ -45,6 +45,10 @@ caps_drop(const struct setup *s)
 			keep |= 1ULL << root_keeps[i];
 	else
 		bits |= SECBIT_NOROOT | SECBIT_NO_SETUID_FIXUP;
+	/* Without it root cannot be mapped into a namespace below. It also makes capabilities of files, which no
+	 * commit carries over; what is written in a live view would keep them. */
+	if (s->maps_all && s->spec.nested && !s->spec.live)
+		keep |= 1ULL << CAP_SETFCAP;
 
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
 		setup_die(errno, remedy, "cannot clear the ambient capabilities");

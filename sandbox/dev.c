@@ -191,6 +191,11 @@ dev_attach(struct view *v)
 {
 	attach_run(v);
 	attach_dev(v);
+	/* The surrounding one shows the processes of others. */
+	if (v->proc < 0) {
+		view_cover("/proc");
+		return;
+	}
 	if (mount_attach(v->proc, AT_FDCWD, "/proc"))
 		setup_die(errno, no_remedy, "cannot attach /proc");
 	hide_keys(v->s);

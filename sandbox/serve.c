@@ -213,6 +213,7 @@ on_started(struct server *sv, const struct report *r)
 	status_init(&st, STATUS_VIEW);
 	st.u.view.reports = sv->fuse >= 0 || sv->live >= 0;
 	st.u.view.detached = r->u.started.detached;
+	st.u.view.weaker = sv->proc < 0;
 	tell(&st);
 	status_init(&st, STATUS_STARTED);
 	st.u.started.init_pid = (uint32_t)sv->s->init;

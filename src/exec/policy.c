@@ -280,6 +280,8 @@ add_config(struct policy *p, struct err *e)
 		add_grants(p, SPEC_IGNORE_WRITE, s->ignore_write, s->nignore_write, e))
 		return -1;
 	p->git_config = s->git_config;
+	p->may_nest = s->nested;
+	p->weaker = s->weaker_when_nested;
 	return 0;
 }
 

@@ -43,6 +43,8 @@ struct policy {
 	size_t ncovered; /* the first rules: what they grant is in the task's key by construction */
 	bool unix_sockets;
 	bool git_config; /* allow.gitConfig */
+	bool may_nest;   /* nested */
+	bool weaker;     /* weakerWhenNested */
 	bool live;       /* the view: no transaction (exec.h: persistent) */
 	char *home;      /* absolute and there; NULL: none */
 	struct strvec

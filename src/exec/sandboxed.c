@@ -408,7 +408,7 @@ conclude(struct job *j, struct exec_result *r)
 	}
 	log_debug("phase", "%s judged", j->job.rq.id);
 	take_untold(j, r);
-	r->proven_possible = j->view.reports && !j->done.pure_changed;
+	r->proven_possible = j->view.reports && !j->view.weaker && !j->done.pure_changed;
 	r->commit = take_ptr(&j->commit);
 }
 
@@ -487,6 +487,8 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 	s->home = p->home ? xstrdup(p->home) : NULL;
 	s->unix_sockets = p->unix_sockets;
 	s->git_config = p->git_config;
+	s->nested = p->may_nest;
+	s->weaker = p->weaker;
 	s->program = xstrdup(x->sh);
 	strvec_push(&s->argv, "sh");
 	strvec_push(&s->argv, "-c");

@@ -212,6 +212,7 @@ status_encode(const struct status *s, struct strbuf *out)
 	case STATUS_VIEW:
 		frame_put_u8(out, s->u.view.reports);
 		frame_put_u8(out, s->u.view.detached);
+		frame_put_u8(out, s->u.view.weaker);
 		break;
 	case STATUS_STARTED:
 		frame_put_u32(out, s->u.started.init_pid);
@@ -254,6 +255,7 @@ status_decode(struct frame *f, struct status *ret, struct err *e)
 	case STATUS_VIEW:
 		ret->u.view.reports = get_bool(f);
 		ret->u.view.detached = get_bool(f);
+		ret->u.view.weaker = get_bool(f);
 		break;
 	case STATUS_STARTED:
 		ret->u.started.init_pid = frame_get_u32(f);

@@ -30,6 +30,7 @@ enum status_type {
 struct status_view {
 	bool reports;  /* a policy layer serves look-ups: denials are reported */
 	bool detached; /* the newer start path */
+	bool weaker;   /* there is no /proc (weaker-when-nested) */
 };
 
 struct status_started {

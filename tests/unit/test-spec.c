@@ -37,7 +37,8 @@ test_round_trip(void)
 	spec_add_rule(&s, SPEC_READ, false, "/opt/tool");
 	spec_add_rule(&s, SPEC_IGNORE_READ, false, "/home/v/.ssh");
 	spec_add_rule(&s, SPEC_IGNORE_WRITE, true, "**/*.log");
-	s.git_config = s.unix_sockets = s.nested = s.fuse_off = s.attached = s.keep_scratch = true;
+	s.weaker = s.git_config = s.unix_sockets = s.nested = s.fuse_off = s.attached =
+		s.keep_scratch = true;
 
 	spec_encode(&s, &first);
 	ok_int(spec_decode(first.buf, first.len, &back, &e), 0, "what is written can be read");
@@ -54,8 +55,8 @@ test_round_trip(void)
 	ok_str(back.rules[0].path, "", "a rule on the workspace itself");
 	ok(back.rules[1].kind == SPEC_WRITE && back.rules[1].is_glob, "a glob keeps its kind");
 	ok_str(back.rules[1].path, "dist/\\[id\\]/**", "and its backslashes");
-	ok(back.git_config && back.unix_sockets && back.nested && back.fuse_off && back.attached &&
-			back.keep_scratch,
+	ok(back.weaker && back.git_config && back.unix_sockets && back.nested && back.fuse_off &&
+			back.attached && back.keep_scratch,
 		"flags");
 	spec_release(&s);
 	spec_release(&back);

@@ -32,9 +32,9 @@ test_all_types(void)
 	struct status s, b;
 
 	status_init(&s, STATUS_VIEW);
-	s.u.view.detached = true;
+	s.u.view.detached = s.u.view.weaker = true;
 	round_trip(&s, &b, "view");
-	ok(!b.u.view.reports && b.u.view.detached, "view: fields");
+	ok(!b.u.view.reports && b.u.view.detached && b.u.view.weaker, "view: fields");
 
 	status_init(&s, STATUS_STARTED);
 	s.u.started.init_pid = 4711;
@@ -154,9 +154,9 @@ test_refusals(void)
 	REFUSED(STATUS_PLANTED, "\0\0\0\0\0\0\0\0", "a planted name that is none");
 	REFUSED(STATUS_PLANTED, "\4\0\0\0../a\0\0\0\0", "one that climbs");
 	REFUSED(STATUS_PLANTED, "\1\0\0\0a\1\0\0\0b", "one that was moved who knows where");
-	REFUSED(STATUS_VIEW, "\1", "a short record");
-	REFUSED(STATUS_VIEW, "\1\1\1", "a long record");
-	REFUSED(STATUS_VIEW, "\1\2", "a bool of 2");
+	REFUSED(STATUS_VIEW, "\1\1", "a short record");
+	REFUSED(STATUS_VIEW, "\1\1\1\1", "a long record");
+	REFUSED(STATUS_VIEW, "\1\1\2", "a bool of 2");
 	REFUSED(STATUS_DENIAL, "\7\0\0\0\0" REST, "an unknown operation");
 	REFUSED(STATUS_NOTE, "\1\0\0\0\0", "a NUL in a text");
 	ACCEPTED("\0\0" REST "\1\0\0\0a\0\0\0\0", "an entry that can be");

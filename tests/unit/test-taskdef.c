@@ -259,6 +259,10 @@ test_fields(void)
 	check_refused(SANDBOX("\"allow\":{\"systemInfo\":{}}"), "allow.systemInfo: is an object");
 	check_refused(SANDBOX("\"allow\":{\"localBinding\":\"x\"}"), "localBinding: is a string");
 	check_refused(SANDBOX("\"weakerNetworkIsolation\":0"), "Isolation: is a number");
+	check_accepted(SANDBOX("\"nested\":true,\"weakerWhenNested\":false"));
+	check_refused(SANDBOX("\"nested\":[]"), "nested: is an array: write true or false");
+	check_refused(
+		SANDBOX("\"weakerWhenNested\":1"), "Nested: is a number: write true or false");
 	check_accepted(SANDBOX("\"view\":\"transaction\""));
 	check_accepted(SANDBOX("\"view\":\"live\""));
 	check_accepted(EXEC("\"sandbox\":{\"view\":\"live\"},\"persistent\":{}"));

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Sandboxes in sandboxes, and a sandbox where the surrounding /proc is masked.
+. "${VX_SRCDIR:?}/tests/lib.sh"
+. "${VX_SRCDIR:?}/tests/cases/box.sh"
+
+echo k >secret
+echo one >in
+
+box '{}' <<'E'
+unshare --user --map-root-user true
+E
+exits 1 "no namespaces without a grant"
+box '{ "nested": true }' <<'E'
+unshare --user --map-root-user --mount sh -c 'mount -t tmpfs none /mnt' && echo made
+E
+findings 0 "namespaces where they are granted"
+said '^made$' "and mounts in them"
+before
+box '{ "nested": true, "allow": { "read": ["in"] } }' <<'E'
+unshare --user --map-root-user --mount sh -c "
+	umount $PWD; umount -l $PWD; umount -l /proc; mount -o remount,rw /
+	mount --bind / /mnt; cat secret; cat /mnt$PWD/secret; touch /etc/written; echo n >in"
+true
+E
+said_not '^k$' "nothing that is hidden is uncovered"
+ok "nothing outside is written" test ! -e /etc/written
+is "$(cat in)" one "nothing inside is"
+
+# vx in vx. As root it has no /proc of its own there.
+mkdir "$T/bin"
+cp "$VX" "$VX_SANDBOX" "$T/bin"
+[ "$(id -u)" = 0 ] && more=', "weakerWhenNested": true' || more=
+box '{ "nested": true }' <<E
+mkdir /tmp/w && cd /tmp/w || exit
+echo seen >seen; echo key >key
+echo '{ "name": "i", "tasks": { "t": { "exec": { "command": "cat seen key; echo made >out",
+	"sandbox": { "allow": { "read": ["seen"], "write": ["out"] }$more } } } } }' >vx.config.json
+$T/bin/vx run t
+cat out
+true
+E
+said '^seen$' "vx runs in it"
+said '^made$' "commits"
+said_not '^key$' "and hides"
+
+# COMMAND...: where parts of /proc are masked. (Some machines mask some of it themselves.)
+cat >"$T/masked.sh" <<'SH'
+mount -t tmpfs none /proc/acpi 2>/dev/null || mount -t tmpfs none /proc/tty
+exec "$@"
+SH
+masked() {
+	own
+	RC=0
+	unshare --user --map-root-user --mount --pid --fork --mount-proc sh "$T/masked.sh" "$@" \
+		>"$OUT" 2>"$ERR" </dev/null || RC=$?
+}
+# MORE: a cached task in there.
+cached() {
+	put vx.config.json <<-E
+		{ "name": "w", "tasks": { "t": {
+			"exec": { "command": "cat in; ls -A /proc; echo x >/proc/x; true",
+				"sandbox": { "allow": { "read": ["in"] }$1 } },
+			"cache": { "inputs": { "files": ["in"] }, "outputs": { "files": [] } } } } }
+	E
+}
+[ "$(id -u)" != 0 ] || [ -z "${VX_TEST_OWNER:-}" ] || done_testing # an owner that has no name in there
+cached ''
+masked "$VX" run t
+exits 1 "a masked /proc fails a task"
+said 'cannot mount a /proc.*weakerWhenNested' "with what can be set"
+cached ', "weakerWhenNested": true'
+masked "$VX" run t
+exits 0 "unless it may be weaker"
+said '^one$' "then it runs"
+said_not '^[0-9]+$|self' "with an empty /proc"
+is "$(grep -c 'weakerWhenNested: a /proc of its own is refused here' "$T/.both")" 1 "said once"
+run run t
+said 'up to date' "the result is kept"
+rm -rf .vx
+masked "$VX" run t
+run run t --sandbox
+said 'up to date' "as a confined one"
+done_testing
