@@ -226,6 +226,7 @@ main(int argc, char **argv)
 	read_spec(&s, &a);
 	ns_find_ids(&s);
 	open_places(&s);
+	sockets_find(&s);
 	if (s.spec.live)
 		live_prepare(&s);
 	else
@@ -238,6 +239,7 @@ main(int argc, char **argv)
 	if (result.ended)
 		tell_done(&result, s.spec.live ? 0 : scan_upper(&s.preload));
 	strvec_release(&result.manifests);
+	strvec_release(&s.bound);
 	liveplan_release(&s.plan);
 	preload_release(&s.preload);
 	ruleset_free(s.rules);

@@ -43,8 +43,9 @@ struct setup {
 	int proc; /* the caller's procfs, O_PATH, checked to be one */
 	int host; /* the workspace, O_PATH, in the caller's mount namespace */
 	struct stat host_st;
-	int home;        /* the home that gets an overlay, O_PATH, as host; -1: none does */
-	char *home_path; /* canonical */
+	int home;            /* the home that gets an overlay, O_PATH, as host; -1: none does */
+	char *home_path;     /* canonical */
+	struct strvec bound; /* where Unix sockets of the host are bound, when others are granted */
 	struct strvec home_stores; /* paths of the credential stores that it hides by name */
 	int null;
 	int lock;       /* live: the scratch, locked until the helper ends */
@@ -121,6 +122,11 @@ void ns_start(struct setup *s, attr_noreturn void (*inside)(struct setup *s));
 
 /* Decides what becomes of the home directory, before there are two processes. */
 void home_find(struct setup *s);
+
+/* sockets.c */
+
+/* Finds those that are bound, before there are two processes. */
+void sockets_find(struct setup *s);
 
 /* net.c */
 

@@ -652,6 +652,7 @@ view_build(struct setup *s)
 	dev_prepare(&v);
 	take_grants(&v);
 	home_prepare(&v);
+	sockets_prepare(&v);
 	workspace = s->spec.live ? v.live : make_workspace(&v);
 	if (v.attached && umount2("s", MNT_DETACH))
 		setup_die(errno, no_remedy, "cannot take the layers away from the scratch");
@@ -667,6 +668,7 @@ view_build(struct setup *s)
 	attach_at(&v, s->spec.workspace, workspace, true);
 	if (s->spec.live)
 		attach_live_binds(&v);
+	sockets_attach(&v);
 	close_binds(&v);
 	dev_finish(&v);
 	net_loopback_up();

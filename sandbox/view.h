@@ -18,6 +18,12 @@ struct bind {
 		      * points in it */
 };
 
+/* One that was granted. */
+struct shown_socket {
+	int mnt;        /* in the workspace, to be attached; else -1 */
+	struct stat st; /* zero: there is none */
+};
+
 struct view {
 	struct setup *s;
 	int root;        /* "/", O_PATH */
@@ -37,6 +43,7 @@ struct view {
 	struct strvec keeps;  /* paths below /run, /tmp or /dev that stay visible read-only */
 	struct strvec stores; /* paths of credential stores among the binds */
 	int home;             /* its overlay; -1: none of its own */
+	struct shown_socket *sockets; /* of the spec, in its order */
 };
 
 /* view.c */
@@ -73,6 +80,12 @@ void dev_attach(struct view *v);
 void dev_finish(struct view *v);
 /* Is the path below a tree that the view replaces (/dev, /proc, /run, /tmp)? */
 bool dev_covers(const char *path);
+
+/* sockets.c */
+
+void sockets_prepare(struct view *v);
+/* Once everything else is in its place. */
+void sockets_attach(struct view *v);
 
 /* home.c */
 

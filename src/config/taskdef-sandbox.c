@@ -27,7 +27,7 @@ static const struct field allow_fields[] = {
 	{"read", FIELD_HERE, NULL},
 	{"write", FIELD_HERE, NULL},
 	{"gitConfig", FIELD_HERE, NULL},
-	{"unixSockets", FIELD_LATER, NULL},
+	{"unixSockets", FIELD_HERE, NULL},
 	{"network", FIELD_LATER, NULL},
 	{"localBinding", FIELD_IGNORED, NULL},
 	{"machLookup", FIELD_IGNORED, NULL},

@@ -40,6 +40,7 @@ policy_free(struct policy *p)
 	strvec_release(&p->withheld_links);
 	strvec_release(&p->linked);
 	strvec_release(&p->stores);
+	strvec_release(&p->sockets);
 	ruleset_free(p->compiled);
 	free(p);
 }
@@ -267,6 +268,23 @@ add_grants(
 	return 0;
 }
 
+/* A socket that may be used is a name that may be seen. */
+static int
+add_sockets(struct policy *p, struct err *e)
+{
+	const struct sandboxdef *s = p->node->def->sandbox;
+	size_t from = p->nrules;
+
+	if (add_grants(p, SPEC_READ, s->sockets, s->nsockets, e))
+		return -1;
+	for (size_t i = from; i < p->nrules; i++)
+		strvec_push_take(&p->sockets, *p->rules[i].path == '/'
+						      ? xstrdup(p->rules[i].path)
+						      : path_join(p->w->path, p->rules[i].path));
+	p->unix_sockets = s->any_socket || p->sockets.n;
+	return 0;
+}
+
 static int
 add_config(struct policy *p, struct err *e)
 {
@@ -276,6 +294,7 @@ add_config(struct policy *p, struct err *e)
 		add_grants(p, SPEC_WRITE, s->allow_write, s->nallow_write, e) ||
 		add_grants(p, SPEC_DENY_READ, s->deny_read, s->ndeny_read, e) ||
 		add_grants(p, SPEC_DENY_WRITE, s->deny_write, s->ndeny_write, e) ||
+		add_sockets(p, e) ||
 		add_grants(p, SPEC_IGNORE_READ, s->ignore_read, s->nignore_read, e) ||
 		add_grants(p, SPEC_IGNORE_WRITE, s->ignore_write, s->nignore_write, e))
 		return -1;

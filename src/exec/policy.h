@@ -42,11 +42,12 @@ struct policy {
 	size_t nconfig;  /* the first rules: the task's own entries */
 	size_t ncovered; /* the first rules: what they grant is in the task's key by construction */
 	bool unix_sockets;
-	bool git_config; /* allow.gitConfig */
-	bool may_nest;   /* nested */
-	bool weaker;     /* weakerWhenNested */
-	bool live;       /* the view: no transaction (exec.h: persistent) */
-	char *home;      /* absolute and there; NULL: none */
+	struct strvec sockets; /* those alone, absolute; none: whatever it sees */
+	bool git_config;       /* allow.gitConfig */
+	bool may_nest;         /* nested */
+	bool weaker;           /* weakerWhenNested */
+	bool live;             /* the view: no transaction (exec.h: persistent) */
+	char *home;            /* absolute and there; NULL: none */
 	struct strvec
 		stores; /* credential stores in the workspace: where a home is it, or in it, or above */
 	/* Of outputs to which the task adds, those that it added last: hidden from it. NULL: it does not add, and

@@ -408,7 +408,12 @@ conclude(struct job *j, struct exec_result *r)
 	}
 	log_debug("phase", "%s judged", j->job.rq.id);
 	take_untold(j, r);
-	r->proven_possible = j->view.reports && !j->view.weaker && !j->done.pure_changed;
+	r->proven_possible = j->view.reports && !j->view.weaker && !j->policy->unix_sockets &&
+			     !j->done.pure_changed;
+	if (j->policy->unix_sockets && j->policy->node->def->cache)
+		strvec_push(&r->notes, "allow.unixSockets: what it is told over a socket is in no "
+				       "key, so its result is "
+				       "never proven");
 	r->commit = take_ptr(&j->commit);
 }
 
@@ -486,6 +491,8 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 	s->scratch = xstrdup(j->scratch.path);
 	s->home = p->home ? xstrdup(p->home) : NULL;
 	s->unix_sockets = p->unix_sockets;
+	for (size_t i = 0; i < p->sockets.n; i++)
+		strvec_push(&s->sockets, p->sockets.v[i]);
 	s->git_config = p->git_config;
 	s->nested = p->may_nest;
 	s->weaker = p->weaker;

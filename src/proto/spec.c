@@ -37,6 +37,7 @@ static const struct word {
 	{"env", WORD_ENV, offsetof(struct spec, env), false},
 	{"hide", WORD_PATHS, offsetof(struct spec, hide), false},
 	{"store", WORD_PATHS, offsetof(struct spec, stores), false},
+	{"socket", WORD_PATHS, offsetof(struct spec, sockets), false},
 	{"report", WORD_PLACES, offsetof(struct spec, reports), false},
 	{"live", WORD_FLAG, offsetof(struct spec, live), false},
 	{"unix-sockets", WORD_FLAG, offsetof(struct spec, unix_sockets), false},
@@ -78,6 +79,7 @@ spec_release(struct spec *s)
 	strvec_release(&s->env);
 	strvec_release(&s->hide);
 	strvec_release(&s->stores);
+	strvec_release(&s->sockets);
 	strvec_release(&s->reports);
 	for (size_t i = 0; i < s->nrules; i++)
 		free(s->rules[i].path);

@@ -69,6 +69,9 @@ struct spec {
 	struct strvec hide; /* outside the workspace, absolute, to cover: cache, scratch parents */
 	/* Credential stores elsewhere than in home, absolute: hidden as those are, unless granted. */
 	struct strvec stores;
+	/* Unix sockets of the host to show, absolute. All others that would be seen are covered, if there are any of
+	 * these. */
+	struct strvec sockets;
 	/* From the workspace: a denied read matters in these, and above them. None: everywhere. What
 	 * cannot be told any more, because nobody reads it, is counted apart by this. */
 	struct strvec reports;

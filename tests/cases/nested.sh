@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Sandboxes in sandboxes, and a sandbox where the surrounding /proc is masked.
+# shellcheck disable=SC2034 # exits reads RC
 . "${VX_SRCDIR:?}/tests/lib.sh"
 . "${VX_SRCDIR:?}/tests/cases/box.sh"
 

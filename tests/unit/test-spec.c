@@ -26,6 +26,7 @@ test_round_trip(void)
 	strvec_push(&s.env, "B=x=y\n");
 	strvec_push(&s.hide, "/cache");
 	strvec_push(&s.stores, "/home/v/.ssh");
+	strvec_push(&s.sockets, "/run/x.sock");
 	strvec_push(&s.reports, "p/a");
 	strvec_push(&s.reports, "");
 	spec_add_rule(&s, SPEC_READ, false, "");
@@ -49,6 +50,7 @@ test_round_trip(void)
 	ok_str(back.cwd, "", "the workspace as working directory");
 	ok_str(back.program, "/bin/sh", "a program that its first word does not name");
 	ok(back.stores.n == 1 && !strcmp(back.stores.v[0], "/home/v/.ssh"), "a store");
+	ok(back.sockets.n == 1 && !strcmp(back.sockets.v[0], "/run/x.sock"), "a socket");
 	ok(back.reports.n == 2 && !strcmp(back.reports.v[0], "p/a") && !*back.reports.v[1],
 		"places that matter");
 	ok_int((long long)back.nrules, 9, "all rules");

@@ -259,6 +259,14 @@ test_fields(void)
 	check_refused(SANDBOX("\"allow\":{\"systemInfo\":{}}"), "allow.systemInfo: is an object");
 	check_refused(SANDBOX("\"allow\":{\"localBinding\":\"x\"}"), "localBinding: is a string");
 	check_refused(SANDBOX("\"weakerNetworkIsolation\":0"), "Isolation: is a number");
+	check_accepted(SANDBOX("\"allow\":{\"unixSockets\":true}"));
+	check_accepted(SANDBOX("\"allow\":{\"unixSockets\":[\"/run/x\",\"~/y\",\"z\"]}"));
+	check_refused(SANDBOX("\"allow\":{\"unixSockets\":\"x\"}"),
+		"unixSockets: is a string: write true, or the paths");
+	check_refused(SANDBOX("\"allow\":{\"unixSockets\":[\"*.sock\"]}"),
+		"unixSockets: '*.sock': write the path of each socket");
+	check_refused(SANDBOX("\"allow\":{\"unixSockets\":[1]}"), "unixSockets[0]: is a number");
+	check_refused(SANDBOX("\"allow\":{\"unixsockets\":1}"), "did you mean 'unixSockets'?");
 	check_accepted(SANDBOX("\"nested\":true,\"weakerWhenNested\":false"));
 	check_refused(SANDBOX("\"nested\":[]"), "nested: is an array: write true or false");
 	check_refused(
