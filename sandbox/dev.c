@@ -22,12 +22,12 @@ static const char *const covered[] = {"/dev", "/proc", "/run", "/tmp"};
 static const char current_system[] = "/run/current-system";
 
 bool
-dev_covers(const char *path)
+dev_covers(const struct view *v, const char *path)
 {
 	for (size_t i = 0; i < array_len(covered); i++)
 		if (path_is_within(path, covered[i]))
 			return true;
-	return false;
+	return hermetic_covers(v, path);
 }
 
 /* Keeps where path really leads, if that is covered. */
@@ -40,11 +40,10 @@ keep_target(struct view *v, const char *path)
 	if (fd < 0)
 		return;
 	real = setup_path_of(v->s, fd);
-	if (!dev_covers(real) || strvec_contains(&v->keeps, real))
+	if (!dev_covers(v, real) || strvec_contains(&v->keeps, real))
 		return;
-	for (size_t i = 0; i < array_len(covered); i++)
-		if (!strcmp(real, covered[i]))
-			return; /* PATH=/tmp does not bring the whole of it back */
+	if (!path_parent_len(real + 1))
+		return; /* PATH=/tmp does not bring the whole of it back */
 	strvec_push_take(&v->keeps, take_ptr(&real));
 }
 

@@ -221,6 +221,11 @@ home_find(struct setup *s)
 	s->home_path = setup_path_of(s, home);
 	if (!strcmp(s->home_path, "/") || path_is_within(s->home_path, spec->workspace))
 		return;
+	s->own_home = spec->hermetic;
+	if (s->own_home && mkdir("home", 0700))
+		setup_die(errno, "give an empty directory", "cannot make a home in the scratch");
+	if (s->own_home)
+		return;
 	for (size_t i = 0; i < array_len(stores); i++) {
 		cleanup_free char *path = path_join(s->home_path, stores[i].name);
 
@@ -254,12 +259,25 @@ make_overlay(struct view *v)
 		"the home directory %s stays read-only in the sandbox: %s", v->s->home_path, why);
 }
 
+/* Nothing of the host's is in it but what is granted or in PATH, which is bound there. */
+static void
+make_own_home(struct view *v)
+{
+	int mnt = mount_clone(AT_FDCWD, "home", false);
+
+	if (mnt < 0)
+		setup_die(errno, no_remedy, "cannot take the home in the scratch");
+	view_add_bind(v, v->s->home_path, mnt, true);
+}
+
 void
 home_prepare(struct view *v)
 {
 	const struct spec *spec = &v->s->spec;
 
-	if (v->s->home >= 0)
+	if (v->s->own_home)
+		make_own_home(v);
+	else if (v->s->home >= 0)
 		make_overlay(v);
 	else if (v->s->home_path)
 		cover_home(v, v->s->home_path);

@@ -45,6 +45,7 @@ struct setup {
 	struct stat host_st;
 	int home;            /* the home that gets an overlay, O_PATH, as host; -1: none does */
 	char *home_path;     /* canonical */
+	bool own_home;       /* hermetic: an empty one, in the scratch */
 	struct strvec bound; /* where Unix sockets of the host are bound, when others are granted */
 	struct strvec home_stores; /* paths of the credential stores that it hides by name */
 	int null;

@@ -385,7 +385,7 @@ take_grants(struct view *v)
 
 		if (r->path[0] != '/' || (!write && r->kind != SPEC_READ))
 			continue;
-		if (!write && !dev_covers(r->path))
+		if (!write && !dev_covers(v, r->path))
 			continue;
 		if (!write) {
 			view_keep(v, r->path);
@@ -658,6 +658,7 @@ view_build(struct setup *s)
 		setup_die(errno, no_remedy, "cannot take the layers away from the scratch");
 
 	make_root_readonly();
+	hermetic_attach(&v);
 	if (mount_attach(tmp, AT_FDCWD, "/tmp") && errno != ENOENT)
 		setup_die(errno, no_remedy, "cannot attach /tmp");
 	dev_attach(&v);
@@ -670,6 +671,7 @@ view_build(struct setup *s)
 		attach_live_binds(&v);
 	sockets_attach(&v);
 	close_binds(&v);
+	hermetic_close(&v);
 	dev_finish(&v);
 	net_loopback_up();
 	cwd = open_cwd(&v, workspace);

@@ -44,6 +44,8 @@ struct view {
 	struct strvec stores; /* paths of credential stores among the binds */
 	int home;             /* its overlay; -1: none of its own */
 	struct shown_socket *sockets; /* of the spec, in its order */
+	int *covers; /* of the hermetic view: writable until the binds have their mount points */
+	size_t ncovers, covers_cap;
 };
 
 /* view.c */
@@ -78,8 +80,17 @@ void dev_prepare(struct view *v);
 void dev_attach(struct view *v);
 /* Once every bind has its mount point. */
 void dev_finish(struct view *v);
-/* Is the path below a tree that the view replaces (/dev, /proc, /run, /tmp)? */
-bool dev_covers(const char *path);
+/* Is the path below a tree that the view replaces (/dev, /proc, /run, /tmp; all that a hermetic one hides)? */
+bool dev_covers(const struct view *v, const char *path);
+
+/* hermetic.c */
+
+/* Is the path in what it covers? */
+bool hermetic_covers(const struct view *v, const char *path);
+/* Once the root is read-only, before anything else is attached. */
+void hermetic_attach(struct view *v);
+/* Once every bind has its mount point. */
+void hermetic_close(const struct view *v);
 
 /* sockets.c */
 

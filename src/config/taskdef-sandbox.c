@@ -16,7 +16,7 @@ static const struct field sandbox_fields[] = {
 	{"nested", FIELD_HERE, NULL},
 	{"view", FIELD_HERE, NULL},
 	{"weakerWhenNested", FIELD_HERE, NULL},
-	{"hermetic", FIELD_LATER, NULL},
+	{"hermetic", FIELD_HERE, NULL},
 	{"weakerNetworkIsolation", FIELD_IGNORED, NULL},
 	{"network", FIELD_FOREIGN, "belongs in 'allow': write allow.network"},
 	{"read", FIELD_FOREIGN, "belongs in 'allow': write allow.read"},
@@ -310,6 +310,7 @@ sandboxdef_parse(const struct json_at *at, const json_t *value, const char *dir,
 		return -1;
 	s->live = persistent;
 	if (read_bool(at, value, "weakerNetworkIsolation", &ignored, e) < 0 ||
+		read_bool(at, value, "hermetic", &s->hermetic, e) < 0 ||
 		read_bool(at, value, "nested", &s->nested, e) < 0 ||
 		read_bool(at, value, "weakerWhenNested", &s->weaker_when_nested, e) < 0)
 		return -1;

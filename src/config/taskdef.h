@@ -39,6 +39,7 @@ struct sandboxdef {
 	size_t nsockets;
 	bool any_socket; /* allow.unixSockets: true */
 	bool git_config;
+	bool hermetic;
 	bool nested;
 	bool weaker_when_nested;
 	bool live; /* the view; of a persistent task always */

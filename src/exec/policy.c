@@ -300,6 +300,7 @@ add_config(struct policy *p, struct err *e)
 		return -1;
 	p->git_config = s->git_config;
 	p->may_nest = s->nested;
+	p->hermetic = s->hermetic;
 	p->weaker = s->weaker_when_nested;
 	return 0;
 }

@@ -45,9 +45,10 @@ struct policy {
 	struct strvec sockets; /* those alone, absolute; none: whatever it sees */
 	bool git_config;       /* allow.gitConfig */
 	bool may_nest;         /* nested */
-	bool weaker;           /* weakerWhenNested */
-	bool live;             /* the view: no transaction (exec.h: persistent) */
-	char *home;            /* absolute and there; NULL: none */
+	bool hermetic;
+	bool weaker; /* weakerWhenNested */
+	bool live;   /* the view: no transaction (exec.h: persistent) */
+	char *home;  /* absolute and there; NULL: none */
 	struct strvec
 		stores; /* credential stores in the workspace: where a home is it, or in it, or above */
 	/* Of outputs to which the task adds, those that it added last: hidden from it. NULL: it does not add, and

@@ -495,6 +495,7 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 		strvec_push(&s->sockets, p->sockets.v[i]);
 	s->git_config = p->git_config;
 	s->nested = p->may_nest;
+	s->hermetic = p->hermetic;
 	s->weaker = p->weaker;
 	s->program = xstrdup(x->sh);
 	strvec_push(&s->argv, "sh");

@@ -42,6 +42,7 @@ static const struct word {
 	{"live", WORD_FLAG, offsetof(struct spec, live), false},
 	{"unix-sockets", WORD_FLAG, offsetof(struct spec, unix_sockets), false},
 	{"nested", WORD_FLAG, offsetof(struct spec, nested), false},
+	{"hermetic", WORD_FLAG, offsetof(struct spec, hermetic), false},
 	{"weaker-when-nested", WORD_FLAG, offsetof(struct spec, weaker), false},
 	{"git-config", WORD_FLAG, offsetof(struct spec, git_config), false},
 	{"fuse-off", WORD_FLAG, offsetof(struct spec, fuse_off), false},

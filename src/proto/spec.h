@@ -79,6 +79,7 @@ struct spec {
 	bool live;
 	bool unix_sockets; /* AF_UNIX stays allowed */
 	bool nested;       /* user namespaces stay allowed */
+	bool hermetic;     /* of the host only system directories, and a home that is empty */
 	bool weaker;       /* where a /proc of its own is refused, /proc is empty */
 	bool git_config;   /* a granted .git/config is no name that is never committed */
 	bool fuse_off;     /* test seam: behave as if there were no /dev/fuse */

@@ -38,7 +38,7 @@ test_round_trip(void)
 	spec_add_rule(&s, SPEC_READ, false, "/opt/tool");
 	spec_add_rule(&s, SPEC_IGNORE_READ, false, "/home/v/.ssh");
 	spec_add_rule(&s, SPEC_IGNORE_WRITE, true, "**/*.log");
-	s.weaker = s.git_config = s.unix_sockets = s.nested = s.fuse_off = s.attached =
+	s.hermetic = s.weaker = s.git_config = s.unix_sockets = s.nested = s.fuse_off = s.attached =
 		s.keep_scratch = true;
 
 	spec_encode(&s, &first);
@@ -57,8 +57,8 @@ test_round_trip(void)
 	ok_str(back.rules[0].path, "", "a rule on the workspace itself");
 	ok(back.rules[1].kind == SPEC_WRITE && back.rules[1].is_glob, "a glob keeps its kind");
 	ok_str(back.rules[1].path, "dist/\\[id\\]/**", "and its backslashes");
-	ok(back.weaker && back.git_config && back.unix_sockets && back.nested && back.fuse_off &&
-			back.attached && back.keep_scratch,
+	ok(back.hermetic && back.weaker && back.git_config && back.unix_sockets && back.nested &&
+			back.fuse_off && back.attached && back.keep_scratch,
 		"flags");
 	spec_release(&s);
 	spec_release(&back);

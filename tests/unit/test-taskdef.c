@@ -232,7 +232,8 @@ test_fields(void)
 	check_refused(EXEC("\"timeot\":1"), "did you mean 'timeout'? allowed here: command, env, "
 					    "persistent, sandbox, timeout");
 	check_refused(EXEC("\"xx\":1"), "unknown field; allowed here: command");
-	check_refused(SANDBOX("\"hermetic\":true"), "is not in this vx yet");
+	check_accepted(SANDBOX("\"hermetic\":true"));
+	check_refused(SANDBOX("\"hermetic\":\"no\""), "hermetic: is a string: write true or false");
 	check_accepted(SANDBOX("\"ignore\":{}"));
 	check_accepted(SANDBOX("\"ignore\":{\"read\":[\"~/.ssh\",\"/x/y\",\"a/*.{b,c}\"],"
 			       "\"systemInfo\":[\"x\"],\"network\":[\"h:80\"]}"));
