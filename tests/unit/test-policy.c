@@ -333,6 +333,44 @@ test_ignored(void)
 }
 
 static void
+test_kinds(void)
+{
+	cleanup_free char *inside = xasprintf("%s/packages/app/src/a.ts", canonical_top);
+	struct err e = ERR_INIT, e2 = ERR_INIT;
+	struct sandboxdef *s = sandbox(NULL, NULL, NULL);
+	struct policy *p;
+
+	app_task.sandbox = s;
+	p = build(NULL, &e);
+	ok(p && !p->unix_sockets && !p->sockets.n && !p->live && !p->may_nest && !p->weaker &&
+			!p->hermetic && !p->git_config,
+		"nothing of it by itself (%s)", e.text);
+	policy_free(p);
+	set_grants(&s->sockets, &s->nsockets, LIST("src/a.ts", "/usr/none.sock"));
+	s->live = s->nested = s->weaker_when_nested = s->hermetic = s->git_config = true;
+	p = build(NULL, &e);
+	ok(p && p->unix_sockets && p->sockets.n == 2, "sockets by name (%s)", e.text);
+	ok_str(p ? p->sockets.v[0] : "", inside, "in the workspace");
+	ok_str(p ? p->sockets.v[1] : "", "/usr/none.sock", "and elsewhere");
+	ok(p && reads(p, "packages/app/src/a.ts") && !reads(p, "packages/app/src/b.md"),
+		"are names that may be seen");
+	ok(p && p->live && p->may_nest && p->weaker && p->hermetic && p->git_config, "the rest");
+	policy_free(p);
+	s->nsockets = 0;
+	s->any_socket = true;
+	p = build(NULL, &e);
+	ok(p && p->unix_sockets && !p->sockets.n, "any socket");
+	policy_free(p);
+
+	app_task.sandbox = NULL;
+	app_task.persistent = true;
+	p = build(NULL, &e2);
+	ok(p && p->live, "a persistent task has the live view (%s)", e2.text);
+	policy_free(p);
+	app_task.persistent = false;
+}
+
+static void
 test_home(void)
 {
 	struct err e = ERR_INIT;
@@ -983,6 +1021,7 @@ main(void)
 	test_never_names();
 	test_explicit();
 	test_ignored();
+	test_kinds();
 	test_home();
 	test_stores();
 	test_links();
