@@ -102,7 +102,7 @@ main(void)
 	server = pair[1];
 	fd_set_nonblock(server);
 	w = livewall_new(&(struct livewall_options){
-		.rules = {t.rules, "", t.fd},
+		.rules = {t.rules, "", t.fd, t.spec.git_config},
 		.proc = proc,
 		.owner = {geteuid(), getegid(), false, (uid_t)-1, (gid_t)-1},
 		.denied = denied,
