@@ -25,9 +25,9 @@ hermetic() {
 before
 hermetic '' <<E
 cat in
-ls -A ~ /var /home /root /srv /mnt | sed 's/^/listed /'
-ls $T/far && echo visible
-cat ~/.config/tool && echo visible
+ls -A ~ /var /home /root /srv /mnt 2>/dev/null | sed 's/^/listed /'
+ls $T/far 2>/dev/null && echo visible
+cat ~/.config/tool 2>/dev/null && echo visible
 echo x >~/written && cat ~/written
 mkdir /var/x || echo no mkdir
 touch /var/x || echo no touch
@@ -66,7 +66,7 @@ E
 said '^from PATH$' "what is in PATH is there"
 said_not 'config' "and no more of the home"
 hermetic '' ', "view": "live"' <<E
-cat in; ls $T/far && echo visible
+cat in; ls $T/far 2>/dev/null && echo visible
 true
 E
 exits 0 "live"
