@@ -186,7 +186,8 @@ on_done(void *ctx, struct exec_result *r)
 		strvec_push(&j->notes, r->notes.v[i]);
 	if (t->status == TASK_FAILED && r->exit_code)
 		note_walled_reads(j, r);
-	note_withheld(j, r);
+	if (j->policy)
+		note_withheld(j, r);
 	/* What was ended in the middle of a write may have left half of it. */
 	if (r->nkilled && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
 		settle_note(j, "not saved: it left background processes, which were ended");

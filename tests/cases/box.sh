@@ -45,8 +45,10 @@ everything() { # [GRANTED]: an extended expression for the paths that the task m
 	(listing "$W" && listing "$HOME" | sed 's|\./|~/|') |
 		grep -vE "(^| )\./(vx\.config\.json${1:+|$1})( |/|\$)"
 }
+mounts_and_sockets() { cat /proc/self/mountinfo /proc/net/unix | grep -F "$T" | sed 's/^[^ ]*: //'; }
 before() { # [GRANTED]
 	own
+	mounts_and_sockets >"$T/z-mounts"
 	everything "${1:-}" >"$T/z-before"
 }
 unchanged() { # NAME [GRANTED]
@@ -56,7 +58,7 @@ unchanged() { # NAME [GRANTED]
 }
 clean() { # NAME
 	is "$(find "$W/.vx/scratch" -mindepth 1 -maxdepth 1 2>/dev/null)" "" "$1: no scratch is left"
-	is "$(cat /proc/self/mountinfo /proc/net/unix | grep -F "$T")" "" "$1: no mount and no socket"
+	is "$(mounts_and_sockets)" "$(cat "$T/z-mounts" 2>/dev/null)" "$1: no mount and no socket"
 	ok "$1: no process of it is alive" all_gone
 }
 # The FIFO has no writer: its reader is at the end of it.

@@ -221,7 +221,7 @@ sed -e "s|^workspace .*|workspace $W/src/inner|" -e 's|^scratch .*|scratch /dev/
 box "mkdir /dev/shm/s2 && $T/vx-sandbox --spec $T/inner" 'read src' nested
 if [ "$(id -u)" = 0 ]; then
 	exits 125 "a sandbox within one, for root: is refused"
-	like "$ERR" 'run as an ordinary user' "with the remedy"
+	like "$ERR" 'weakerWhenNested' "with the remedy"
 else
 	exits 0 "a sandbox within one: runs"
 	prints inner "it sees what both grant"
