@@ -282,6 +282,7 @@ check_key(struct sched *s, struct job *j, struct err *e)
 		t->tainted = true;
 		return 0;
 	}
+	j->nwrites = s->plan->fingerprint.nwrites;
 	r = plan_begin(s->plan, t, &j->moment, &what, e);
 	if (!r) {
 		t->tainted = true;

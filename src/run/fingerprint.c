@@ -15,25 +15,32 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* All zero: it is not there. */
-struct fingerprint_sight {
-	struct stat self, target; /* what a link leads to, wherever, as key_workspace reads it */
-};
-
-static struct fingerprint_sight *
-look(int rootfd, const struct strvec *files)
+/* What each leads to, wherever, as key_workspace reads it. */
+static struct stat *
+look_behind(int rootfd, const struct strvec *files)
 {
-	struct fingerprint_sight *v = xcalloc(files->n, sizeof(*v));
+	struct stat *v = xcalloc(files->n, sizeof(*v));
 
-	for (size_t i = 0; i < files->n; i++) {
-		struct fingerprint_sight *s = &v[i];
-
-		if (fstatat(rootfd, files->v[i], &s->self, AT_SYMLINK_NOFOLLOW))
-			s->self = (struct stat){0};
-		else if (S_ISLNK(s->self.st_mode) && fstatat(rootfd, files->v[i], &s->target, 0))
-			s->target = (struct stat){0};
-	}
+	for (size_t i = 0; i < files->n; i++)
+		if (fstatat(rootfd, files->v[i], &v[i], AT_SYMLINK_NOFOLLOW) ||
+			!S_ISLNK(v[i].st_mode) || fstatat(rootfd, files->v[i], &v[i], 0))
+			v[i] = (struct stat){0};
 	return v;
+}
+
+static void
+look(struct fingerprint *f, int rootfd)
+{
+	moment_init(&f->seen);
+	moment_take(&f->seen, rootfd, (const char *const *)f->files.v, f->files.n, NULL);
+	f->behind = look_behind(rootfd, &f->files);
+}
+
+static void
+forget_look(struct fingerprint *f)
+{
+	moment_release(&f->seen);
+	cleanup_free_p(&f->behind);
 }
 
 /* A link on the way could lead elsewhere the next time, and its content would be another's to declare. */
@@ -124,43 +131,52 @@ fingerprint_take(struct fingerprint *f, struct filehash *fh, int rootfd, struct 
 	if (find_patches(rootfd, &f->files, e))
 		return -1;
 	/* First: what changes between the two looks has changed since. */
-	f->sights = look(rootfd, &f->files);
+	look(f, rootfd);
 	return digest_of(f, fh, rootfd, &f->digest, e);
 }
 
 void
 fingerprint_release(struct fingerprint *f)
 {
+	forget_look(f);
+	free(f->written);
 	strvec_release(&f->files);
-	free(f->sights);
 	*f = (struct fingerprint){0};
+}
+
+/* Borrowed; NULL: none of them was. */
+static const char *
+find_written(const struct fingerprint *f, int rootfd)
+{
+	const char *path = moment_find_change(&f->seen, rootfd);
+	cleanup_free struct stat *now = path ? NULL : look_behind(rootfd, &f->files);
+
+	for (size_t i = 0; i < f->files.n && !path; i++)
+		if (!is_same(&f->behind[i], &now[i]))
+			path = f->files.v[i];
+	return path;
 }
 
 int
 fingerprint_holds(struct fingerprint *f, struct filehash *fh, int rootfd, struct err *e)
 {
-	cleanup_free struct fingerprint_sight *now = NULL;
-	const char *changed = NULL;
+	const char *path;
 	struct digest d;
 
 	if (f->moved)
 		return 0;
-	now = look(rootfd, &f->files);
-	for (size_t i = 0; i < f->files.n && !changed; i++)
-		if (!is_same(&f->sights[i].self, &now[i].self) ||
-			!is_same(&f->sights[i].target, &now[i].target))
-			changed = f->files.v[i];
-	if (!changed)
+	path = find_written(f, rootfd);
+	if (!path)
 		return 1;
+	f->nwrites++;
+	free(f->written);
+	f->written = xstrdup(path);
+	forget_look(f);
+	look(f, rootfd);
 	if (digest_of(f, fh, rootfd, &d, e))
 		return -1;
-	if (!digest_equal(&f->digest, &d)) {
-		f->moved = changed;
-		return 0;
-	}
-	free(f->sights);
-	f->sights = take_ptr(&now);
-	return 1;
+	f->moved = !digest_equal(&f->digest, &d);
+	return !f->moved;
 }
 
 /* A grant outside of the workspace as it is spelled, above the root or, by its whole path, in it. */

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/moment.h"
 #include "util/alloc.h"
-#include "util/cleanup.h"
 #include "util/path.h"
-#include "workspace/inputs.h"
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* Of a name that is not there, all but the path and the parent is zero. */
+/* Of a name that is not there, all but the path is zero. */
 struct sight {
 	const char *path;
-	size_t parent; /* the directory that holds it; the workspace's is its own */
 	mode_t mode;
 	dev_t dev;
 	ino_t ino;
+	off_t size;
 	struct timespec mtime, ctime;
 };
 
@@ -34,28 +32,21 @@ moment_release(struct moment *m)
 
 /* A link on the way would be followed, but then one of the directories above is no directory. */
 static struct sight
-look(int rootfd, const char *path, size_t parent)
+look(int rootfd, const char *path)
 {
 	struct stat st;
 
 	if (fstatat(rootfd, *path ? path : ".", &st, AT_SYMLINK_NOFOLLOW))
-		return (struct sight){.path = path, .parent = parent};
+		return (struct sight){.path = path};
 	return (struct sight){
-		path, parent, st.st_mode, st.st_dev, st.st_ino, st.st_mtim, st.st_ctim};
+		path, st.st_mode, st.st_dev, st.st_ino, st.st_size, st.st_mtim, st.st_ctim};
 }
 
 static void
 add(struct moment *m, int rootfd, const char *path, size_t n)
 {
-	const char *name = arena_memdupz(&m->arena, path, n);
-	size_t parent = m->n ? m->n - 1 : 0;
-
-	/* One of those above the last one: in this order, what is in a directory follows it. */
-	while (parent &&
-		(!path_is_within(name, m->v[parent].path) || !strcmp(name, m->v[parent].path)))
-		parent = m->v[parent].parent;
 	GROW(m->v, m->n + 1, m->cap);
-	m->v[m->n++] = look(rootfd, name, parent);
+	m->v[m->n++] = look(rootfd, arena_memdupz(&m->arena, path, n));
 }
 
 /* The file, and the directories above it that are not above `last`, too. */
@@ -74,12 +65,12 @@ add_with_dirs(struct moment *m, int rootfd, const char *path, const char *last)
 }
 
 void
-moment_take(struct moment *m, int rootfd, const struct inputs *in, const char *also)
+moment_take(struct moment *m, int rootfd, const char *const *paths, size_t n, const char *also)
 {
 	add(m, rootfd, "", 0);
 	/* Sorted, so that what is in a directory stands together. */
-	for (size_t i = 0; i < in->n; i++)
-		add_with_dirs(m, rootfd, in->paths[i], i ? in->paths[i - 1] : "");
+	for (size_t i = 0; i < n; i++)
+		add_with_dirs(m, rootfd, paths[i], i ? paths[i - 1] : "");
 	if (also)
 		add_with_dirs(m, rootfd, also, "");
 }
@@ -90,32 +81,52 @@ is_same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* `among_new`: names came or went in the directory that holds it. */
+/* Names that come and go in a directory change both of its times, and most are none of the inputs. And one
+ * that may not be read or searched is opened, and shut again, where outputs are looked for in it. */
 static bool
-has_changed(const struct sight *was, const struct sight *is, bool among_new)
+tells_by_ctime(const struct sight *was, const struct sight *is)
+{
+	if (!S_ISDIR(was->mode))
+		return true;
+	return is_same_time(&was->mtime, &is->mtime) && (was->mode & 0500) == 0500;
+}
+
+static bool
+has_changed(const struct sight *was, const struct sight *is)
 {
 	if (was->dev != is->dev || was->ino != is->ino || was->mode != is->mode)
 		return true;
-	/* Names that come and go in a directory change both of its times. Which ones did is asked
-	 * elsewhere; most are none of the task's inputs. */
-	if (!is_same_time(&was->mtime, &is->mtime))
-		return !S_ISDIR(was->mode);
-	return among_new && !is_same_time(&was->ctime, &is->ctime);
+	if (!S_ISDIR(was->mode) &&
+		(was->size != is->size || !is_same_time(&was->mtime, &is->mtime)))
+		return true;
+	return tells_by_ctime(was, is) && !is_same_time(&was->ctime, &is->ctime);
 }
 
 const char *
 moment_find_change(const struct moment *m, int rootfd)
 {
-	cleanup_free bool *new_names = xcalloc(m->n + 1, sizeof(*new_names));
+	/* Not the workspace's own directory: it is held open, nobody looks for it by its name. */
+	for (size_t i = 1; i < m->n; i++) {
+		struct sight now = look(rootfd, m->v[i].path);
 
-	for (size_t i = 0; i < m->n; i++) {
-		const struct sight *was = &m->v[i];
-		struct sight now = look(rootfd, was->path, was->parent);
+		if (has_changed(&m->v[i], &now))
+			return m->v[i].path;
+	}
+	return NULL;
+}
 
-		new_names[i] = !is_same_time(&was->mtime, &now.mtime);
-		/* The workspace's own directory is held open; nobody looks for it by its name. */
-		if (i && has_changed(was, &now, new_names[was->parent]))
-			return was->path;
+const char *
+moment_next_stirred(const struct moment *m, int rootfd, size_t *at)
+{
+	while (*at < m->n) {
+		const struct sight *was = &m->v[(*at)++];
+
+		if (S_ISDIR(was->mode)) {
+			struct sight now = look(rootfd, was->path);
+
+			if (!is_same_time(&was->mtime, &now.mtime))
+				return was->path;
+		}
 	}
 	return NULL;
 }

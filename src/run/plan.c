@@ -371,7 +371,8 @@ plan_begin(struct plan *p, struct task *t, struct moment *m, char **ret_what, st
 	if (plan_inputs(p, t, e))
 		return -1;
 	/* First: what changes between the two looks has changed since the moment. */
-	moment_take(m, p->w->rootfd, &t->inputs, t->node->project->has_manifest ? manifest : NULL);
+	moment_take(m, p->w->rootfd, t->inputs.paths, t->inputs.n,
+		t->node->project->has_manifest ? manifest : NULL);
 	return key_again(p, t, manifest, ret_what, e);
 }
 

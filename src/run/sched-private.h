@@ -47,6 +47,7 @@ struct job {
 	struct captured output;
 	struct strvec notes;
 	struct moment moment; /* of its start, when its result may be saved */
+	uint64_t nwrites;     /* fingerprint.nwrites, likewise */
 	struct own own;       /* as of its start */
 	struct outputs
 		links; /* only its roots: those on the way to its outputs when it was started */

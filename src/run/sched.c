@@ -71,7 +71,7 @@ sched_keys_hold(struct sched *s)
 		report_notice(s->o->report,
 			"%s%s: every key rests on it, so nothing more is looked up or stored "
 			"in this run",
-			r ? e.text : p->fingerprint.moved, r ? "" : " changed");
+			r ? e.text : p->fingerprint.written, r ? "" : " changed");
 	s->told_moved = true;
 	return false;
 }

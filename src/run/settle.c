@@ -258,6 +258,22 @@ keep_result(struct sched *s, struct job *j, const struct exec_result *r, const s
 	return kept;
 }
 
+/* Whether the files that every key rests on were left alone while it ran. */
+static bool
+fingerprint_was_still(struct sched *s, struct job *j)
+{
+	const struct fingerprint *f = &s->plan->fingerprint;
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+	if (!sched_keys_hold(s))
+		return false;
+	if (f->nwrites == j->nwrites)
+		return true;
+	strbuf_add_sanitised(&name, f->written, strlen(f->written));
+	settle_note(j, "not saved: %s was written while it ran: every key rests on it", name.buf);
+	return false;
+}
+
 int
 settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, struct err *e)
 {
@@ -273,6 +289,11 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 	bool begun = save, kept = false;
 	int ret = 0, stored;
 
+	/* What a sandboxed task itself has written of them has not come into the workspace yet. */
+	if (save && !fingerprint_was_still(s, j)) {
+		t->tainted = true;
+		save = false;
+	}
 	if (save) {
 		store_save_begin(s->o->store);
 		stored = store_result(s, j, r, &made, &en, &why);

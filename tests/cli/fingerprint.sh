@@ -82,7 +82,10 @@ echo 1 >yarn.lock
 CACHE=', "cache": { "inputs": { "files": ["in"] }, "outputs": { "files": [] } }'
 echo 1 >in
 root 'cat in >yarn.lock'
-run run b#build
+run run root#install b#build
+said 'not saved: yarn.lock was written while it ran' "one that writes the same bytes into it is not saved, and told"
+said_not "$moved" "but the keys are as they were"
+root 'cmp -s in yarn.lock || cat in >yarn.lock'
 run run b#build
 fresh
 run run b#build
@@ -140,6 +143,60 @@ run run build --all --concurrency 1
 is "$(cat "$T/seen")" 5 "a task that starts with the changed lock file"
 run run b#build
 is "$(tr '\n' ' ' <"$T/seen")" "5 1 " "is not stored, though it is as before at its end"
+
+# Another one for a while, and the first again before the command ends: it may have read the other. What
+# starts later has not.
+rm -r p/a p/b
+fifo begun other was_read again
+echo 1 >yarn.lock
+meanwhile() { # SAVED NAME COMMAND-TO-CHANGE COMMAND-TO-CHANGE-BACK [OPTIONS]
+	fresh
+	cp -p yarn.lock "$T/first"
+	# shellcheck disable=SC2086 # options
+	bg run a#build z#build --concurrency 1 --force ${5:-}
+	await begun >/dev/null
+	eval "$3"
+	echo x >"$T/other"
+	await was_read >/dev/null
+	eval "$4"
+	echo x >"$T/again"
+	bg_wait
+	exits 0 "$2: it succeeds"
+	is "$(ran)" "a.build z.build " "$2: both run"
+	if [ "$1" = saved ]; then
+		said_not 'not saved' "$2: it is saved"
+	else
+		said 'not saved: yarn.lock was written while it ran' "$2: it is not saved, and the file is named"
+		is "$(grep -c 'not saved' "$OUT")" 1 "$2: it alone"
+	fi
+	said_not "$moved" "$2: all keys still say what is there"
+}
+both() { # OPTIONS KIND
+	# shellcheck disable=SC2016 # for eval
+	meanwhile unsaved "$2, written in place, with its times" 'echo 2 >yarn.lock' 'cp -p "$T/first" yarn.lock' "$1"
+	# shellcheck disable=SC2016 # for eval
+	meanwhile unsaved "$2, moved away" 'mv yarn.lock "$T/first"; echo 2 >yarn.lock' 'mv "$T/first" yarn.lock' "$1"
+	meanwhile saved "$2, left alone" true true "$1"
+}
+put p/a/vx.config.json <<E
+{ "name": "a", "tasks": { "build": {
+	"exec": { "command": "echo a.build >>$T/ran; echo x >$T/begun; read -r x <$T/other; cat ../../yarn.lock; echo x >$T/was_read; read -r x <$T/again" },
+	"cache": { "inputs": { "files": ["in"] }, "outputs": { "files": [] } } } } }
+E
+echo a >p/a/in
+cached z '' true
+both "" "a lock file"
+if can_sandbox; then
+	sed -i 's/echo [az].build >>[^;]*; //; s/"exec": {/& "sandbox": { "allow": { "read": ["..\/..\/yarn.lock"] } },/' p/?/vx.config.json
+	fresh() { printf 'a.build\nz.build\n' >"$T/ran"; }
+	both "--sandbox" "in a sandbox, a lock file"
+	fresh() { : >"$T/ran"; }
+else
+	skip "the same in a sandbox" "no namespaces here: $tap_why"
+fi
+rm -r p/a p/z
+mkdir p/a p/b
+echo b >p/b/in
 
 # bun applies patches that its lock only names.
 rm -r yarn.lock vx.config.json p/a p/b

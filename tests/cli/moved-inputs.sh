@@ -18,9 +18,10 @@ task() {
 	put p/vx.config.json <<-E
 		{ "tasks": { "t": {
 			"exec": { "command": "exec sh -e $T/command.sh" },
-			"cache": { "inputs": { "files": ["src/**"] }, "outputs": { "files": ["dist/**", "src/gen/**"] } } } } }
+			"cache": { "inputs": { "files": ["src/**"] }, "outputs": { "files": ["dist/**", "src/gen/**", "src/deep/er/*.js"] } } } } }
 	E
 	echo '{ "name": "w", "workspaces": ["p"] }' >package.json
+	eval "${BEFORE:-}"
 	run run p#t --force
 }
 # COMMAND WHAT NAME
@@ -46,6 +47,11 @@ missed 'cd ..; mv p q; cp -r q p; cat p/src/a; rm -r p; mv q p' p \
 missed 'cp src/a s; echo evil >src/a; cat src/a; cat s >src/a' p/src/a \
 	"a file that is written, and written back"
 missed 'touch src/a' p/src/a "a file that is touched: it could have been written"
+missed 'cp -p src/a s; echo evil >src/a; cat src/a; cp -p s src/a' p/src/a "a file that is written, and put back with its time"
+missed 'ln src/a dist-a; rm dist-a' p/src/a "a file that gets another name, for a while: it could be written by that"
+missed 'chmod 644 src/a; cat src/a' p/src/a "a file that gets the permissions that it has"
+missed 'chmod 755 src/deep' p/src/deep "a directory, too: it looks as if it had been moved"
+missed 'mv src/deep/b src/deep/er/c' p/src/deep/b "a file that is moved over another"
 missed 'echo evil >src/deep/b' p/src/deep/b "a file that stays written"
 missed 'chmod +x src/a' p/src/a "a file that becomes executable"
 missed 'chmod 700 src/deep' p/src/deep "a directory that gets other permissions"
@@ -56,11 +62,16 @@ missed 'rm src/deep/b' p/src/deep/b "a file that is removed"
 missed 'mv package.json m; echo "{}" >package.json; mv m package.json' p/package.json "the manifest"
 
 kept 'cat src/a src/deep/er/c' "a task that reads"
-kept 'chmod 644 src/a; cat src/a' "one that gives a file the permissions that it has"
-kept 'chmod 755 src src/deep src/deep/er; ls src/deep' "one that does so with directories"
-kept 'chmod -R u+rwX,go+rX src; cat src/a' "with all of them"
-kept 'ln src/a dist-a; rm dist-a' "one that gives a file another name, elsewhere, for a while"
 kept 'mkdir -p dist src/gen; cp -r src/deep dist; cp src/a src/gen' "one that writes its outputs, among the inputs too"
 kept 'echo x >src/deep/tmp; cat src/deep/tmp; rm src/deep/tmp; ls src/deep' "one with a temporary file there"
 kept 'mkdir src/deep/tmp; rmdir src/deep/tmp' "one with a temporary directory there"
+
+# Where outputs are looked for, and removed, by vx.
+kept 'mkdir -p src/gen; echo x >src/gen/x; chmod 555 src/gen' "one whose outputs, among the inputs, may not be removed"
+if [ "$(id -u)" = 0 ]; then
+	BEFORE='chmod 311 p/src/deep/er'
+	kept 'cat src/deep/er/c' "one with inputs in a directory that vx opens to look for outputs"
+else
+	skip "a directory that may not be read" "who is not root has no inputs there"
+fi
 done_testing

@@ -902,7 +902,7 @@ class Model:
             return path, None
         if how == "exec":
             return path, ("f", 0o644 if node[1] & 0o111 else 0o755, node[2])
-        return None if how == "mode" else (path, node)  # `mode` leaves it as it is
+        return path, node  # touched, moved away and back, or given the mode that it has
 
     def store(self, key, made, certain):
         """What may be stored then, and whether another result may have stayed there."""
@@ -1098,13 +1098,11 @@ class Model:
             # What is saved.
             inputs = set(self.inputs(t, key_tree, key_listed)) | set(self.inputs(t, tree, listed))
             inputs.add(t.project.dir + "/package.json")
+            if lock and edit:
+                inputs.add(edit[0])  # whatever it holds then
             # Before it began, content is what counts; afterwards the same bytes do, too.
             changed = {p for p in touched[since:] if identity(tree.get(p)) != identity(key_tree.get(p))}
             changed = inputs & (changed | ({edit[0]} if edit else set()))
-            # Permissions that are set to what they are count where other names come or go beside (What is not saved):
-            # outputs do in the project's directory.
-            if editor == t.id and env["PROP_EDIT"].split(" ")[1] == "mode" and "/" not in env["PROP_EDIT"].split(" ")[2]:
-                moved.setdefault(t.id, None)
             if not t.cached:
                 # Whether its key is still good for those that fold it, the pages do not say.
                 if changed:
@@ -1719,7 +1717,7 @@ class Session:
                 continue  # it is to remain one
             if confined and path.endswith(".tsbuildinfo"):
                 continue  # thrown away silently
-            if (confined or path in LOCKS) and kind not in ("write", "delete"):
+            if confined and kind not in ("write", "delete"):
                 continue
             if tree.get(os.path.dirname(path), ("d",))[0] != "d" or tree.get(path, ("f",))[0] != "f" or len(raw(path)) > 200:
                 continue
