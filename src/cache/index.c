@@ -588,6 +588,20 @@ index_is_current(
 }
 
 int
+index_is_unsure(
+	struct index *ix, int rootfd, const char *task, const struct digest *key, struct err *e)
+{
+	const void *seen;
+	size_t n;
+	int r = get_stamp(ix->stamps, task, key, &seen, &n, e);
+
+	if (r > 0)
+		r = stamp_is_unsure(rootfd, seen, n);
+	db_reset(ix->stamps);
+	return r;
+}
+
+int
 index_is_among(struct index *ix, const char *task, const struct digest *key,
 	const struct outputs *now, struct strvec *ret_strays, struct err *e)
 {

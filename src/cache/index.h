@@ -91,6 +91,9 @@ int index_stamped_names(struct index *ix, const char *task, struct strvec *ret, 
  * the output directories). 0: not so, or not known. */
 int index_is_current(
 	struct index *ix, int rootfd, const char *task, const struct digest *key, struct err *e);
+/* 1: it would, if times told: they are of a file system that counts whole seconds, and too young. */
+int index_is_unsure(
+	struct index *ix, int rootfd, const char *task, const struct digest *key, struct err *e);
 /* The same where others may add to them: `now` is all that is there, and *ret_strays gets what the stamp does
  * not have. */
 int index_is_among(struct index *ix, const char *task, const struct digest *key,

@@ -514,7 +514,7 @@ static int
 scan_with(int rootfd, const struct output_heads *heads, const struct globset *set,
 	const char *const *nested, size_t nnested, struct outputs *ret, struct err *e)
 {
-	struct outputs o = {0};
+	struct outputs o = {.looked_ns = (int64_t)clock_files_ns()};
 	struct err own = ERR_INIT;
 	struct scan s = {rootfd, set, nested, nnested, heads, NULL, &o, STRBUF_INIT, {0}, &own};
 	int r = 0;

@@ -68,6 +68,7 @@ struct outputs {
 	size_t nwatch, watch_cap;
 	struct output_root *roots; /* mostly none */
 	size_t nroots, roots_cap;
+	int64_t looked_ns; /* the files' clock before that; for a stamp, before their content was read */
 };
 void outputs_release(struct outputs *o);
 /* The error that nobody can name a path of PATH_MAX bytes or more. */

@@ -3,12 +3,14 @@
 #include "cache/outputs.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/filestate.h"
 #include "util/strbuf.h"
 #include "util/strvec.h"
 #include <fcntl.h>
 
 enum {
 	STAMP_VERSION = 1,
+	STAMP_UNSURE = 0x100, /* beside the version */
 	STAMP_WATCH = 0x80
 };
 
@@ -41,10 +43,25 @@ add_row(struct strbuf *out, struct stamp_row row, const char *path)
 	strbuf_add(out, pad, padded(n) - n);
 }
 
+/* By the times that are compared. */
+static bool
+is_unsure(const struct outputs *o)
+{
+	for (size_t i = 0; i < o->n; i++)
+		if (filestate_is_coarse(
+			    o->v[i].type == OUTPUT_DIR ? o->v[i].mtime_ns : o->v[i].ctime_ns,
+			    o->looked_ns))
+			return true;
+	for (size_t i = 0; i < o->nwatch; i++)
+		if (filestate_is_coarse(o->watch[i].mtime_ns, o->looked_ns))
+			return true;
+	return false;
+}
+
 void
 stamp_encode(const struct outputs *o, struct strbuf *out)
 {
-	uint64_t version = STAMP_VERSION;
+	uint64_t version = STAMP_VERSION | (is_unsure(o) ? STAMP_UNSURE : 0);
 
 	strbuf_add(out, &version, sizeof(version));
 	for (size_t i = 0; i < o->n; i++) {
@@ -112,6 +129,7 @@ row_is_true(int rootfd, const struct stamp_row *row, const char *path)
 struct reading {
 	const char *p;
 	size_t n;
+	bool unsure;
 };
 
 /* False: it is none of this version. */
@@ -123,8 +141,9 @@ begin_reading(struct reading *r, const void *bytes, size_t n)
 	if (n < sizeof(version))
 		return false;
 	memcpy(&version, bytes, sizeof(version));
-	*r = (struct reading){(const char *)bytes + sizeof(version), n - sizeof(version)};
-	return version == STAMP_VERSION;
+	*r = (struct reading){(const char *)bytes + sizeof(version), n - sizeof(version),
+		(version & STAMP_UNSURE) != 0};
+	return (version & ~(uint64_t)STAMP_UNSURE) == STAMP_VERSION;
 }
 
 /* The next row and its path: 1, 0 at the end, -1 damaged. */
@@ -146,20 +165,32 @@ next_row(struct reading *r, struct stamp_row *row, const char **ret_path)
 	return 1;
 }
 
-bool
-stamp_is_true(int rootfd, const void *bytes, size_t n)
+static bool
+is_true(int rootfd, const void *bytes, size_t n, bool unsure)
 {
 	struct reading r;
 	struct stamp_row row;
 	const char *path;
 	int more;
 
-	if (!begin_reading(&r, bytes, n))
+	if (!begin_reading(&r, bytes, n) || r.unsure != unsure)
 		return false;
 	while ((more = next_row(&r, &row, &path)) > 0)
 		if (!row_is_true(rootfd, &row, path))
 			return false;
 	return !more;
+}
+
+bool
+stamp_is_true(int rootfd, const void *bytes, size_t n)
+{
+	return is_true(rootfd, bytes, n, false);
+}
+
+bool
+stamp_is_unsure(int rootfd, const void *bytes, size_t n)
+{
+	return is_true(rootfd, bytes, n, true);
 }
 
 bool
@@ -171,7 +202,7 @@ stamp_is_among(const void *bytes, size_t n, const struct outputs *now, struct st
 	const char *path;
 	int more;
 
-	if (!begin_reading(&r, bytes, n))
+	if (!begin_reading(&r, bytes, n) || r.unsure)
 		return false;
 	while ((more = next_row(&r, &row, &path)) > 0) {
 		const struct output *out;

@@ -12,11 +12,15 @@ struct outputs;
 struct strbuf;
 struct strvec;
 
+/* Where a file system counts whole seconds, and something was younger than that when it was looked at, times
+ * will not tell a change: the stamp is not true then, whatever they say. */
 void stamp_encode(const struct outputs *o, struct strbuf *out);
 
 /* Every output has the size, mode, mtime, inode and ctime it had (directories: mode, mtime, inode),
  * and every directory in which one could have appeared has its mtime. No allocation. */
 bool stamp_is_true(int rootfd, const void *bytes, size_t n);
+/* All is so, but times would not tell: a look at the content may. */
+bool stamp_is_unsure(int rootfd, const void *bytes, size_t n);
 
 /* The same of outputs to which others may add: of a directory the mtime does not count, and `now` is all
  * that is there. Pushes the names there that are no outputs of the stamp, in the order of outputs_sort. */

@@ -18,6 +18,7 @@
 #include "cache/tree.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/fs.h"
@@ -29,6 +30,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
+
+enum {
+	NSEC = 1000 * 1000 * 1000
+};
 
 int
 restore_fail(struct restore *r, const char *path, int num, const char *what)
@@ -212,6 +217,7 @@ stage_file(struct restore *r, struct want *w, int dir, const char *name)
 	if (fchmod(fd, restore_staged_mode(r, w)) || fstat(fd, &st))
 		return restore_fail(r, w->out.path, errno, "");
 	w->ino = st.st_ino;
+	w->mtime_ns = (int64_t)st.st_mtim.tv_sec * NSEC + st.st_mtim.tv_nsec;
 	return 1;
 }
 
@@ -306,6 +312,28 @@ stage_all(struct restore *r)
 
 /* Applying. */
 
+/* No move changes the time, but a copy has it as its file system counts: at worst in steps of two seconds. */
+static bool
+is_as_staged(const struct restore *r, const struct want *w, const struct output *out)
+{
+	if (w->ino == out->ino && w->mtime_ns == out->mtime_ns)
+		return true;
+	return r->copies && w->mtime_ns >= out->mtime_ns &&
+	       w->mtime_ns - out->mtime_ns < 2LL * NSEC;
+}
+
+static bool
+has_content(const struct restore *r, const struct want *w)
+{
+	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
+	cleanup_close int fd =
+		fs_open_beneath(r->rootfd, outputs_real(&r->roots, w->out.path, &buf),
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	struct digest d;
+
+	return fd >= 0 && !digest_fd(fd, &d, NULL) && digest_equal(&d, &w->digest);
+}
+
 static bool
 is_as_wanted(const struct restore *r, const struct want *w, const struct output *out)
 {
@@ -322,7 +350,7 @@ is_as_wanted(const struct restore *r, const struct want *w, const struct output 
 		break;
 	}
 	return w->out.mode == out->mode && w->out.size == out->size &&
-	       (r->copies || w->ino == out->ino);
+	       (r->by_content ? has_content(r, w) : is_as_staged(r, w, out));
 }
 
 /* The next of what is there from *k on, less what stays though nothing wants it. */
@@ -415,6 +443,7 @@ run(struct restore *r, const struct digest *root, struct outputs *ret)
 {
 	const struct want_rules rules = {r->rootfd, r->set, r->nested, r->nnested};
 	struct outputs now = {0};
+	int64_t staged_ns;
 	int rc = root ? wants_load(r->s, root, &rules, &r->wants, &r->n, r->e) : 1;
 
 	if (rc <= 0)
@@ -427,6 +456,7 @@ run(struct restore *r, const struct digest *root, struct outputs *ret)
 	rc = stage_all(r);
 	if (rc <= 0)
 		return rc;
+	staged_ns = (int64_t)clock_files_ns();
 	if (restore_plan(r) || apply(r))
 		return -1;
 	if (!ret)
@@ -435,10 +465,40 @@ run(struct restore *r, const struct digest *root, struct outputs *ret)
 		outputs_release(&now);
 		return -1;
 	}
+	now.looked_ns = staged_ns;
 	if (r->part)
 		keep_mine(r, &now);
 	*ret = now;
 	return 1;
+}
+
+int
+tree_is_there(struct store *s, const struct digest *root, int rootfd, const struct globset *set,
+	const char *const *nested, size_t nnested, struct outputs *ret, struct err *e)
+{
+	const struct want_rules rules = {rootfd, set, nested, nnested};
+	struct err differs = ERR_INIT;
+	struct restore r = {
+		.s = s,
+		.rootfd = rootfd,
+		.set = set,
+		.nested = nested,
+		.nnested = nnested,
+		.by_content = true,
+		.e = &differs,
+	};
+	int rc = root ? wants_load(s, root, &rules, &r.wants, &r.n, e) : 1;
+
+	if (rc > 0 && output_heads_find(rootfd, set, nested, nnested, &r.heads, e))
+		rc = -1;
+	if (rc > 0) {
+		output_heads_roots(&r.heads, &r.roots);
+		rc = !look_again(&r, ret);
+		if (!rc)
+			outputs_release(ret);
+	}
+	release(&r);
+	return rc;
 }
 
 int

@@ -35,7 +35,8 @@ struct restore {
 	mode_t dir_mode;           /* 0777 less umask */
 	struct access_fixes fixes; /* what had to be opened to look into it */
 	struct moves moves;
-	bool copies; /* some of them */
+	bool copies;     /* some of them */
+	bool by_content; /* nothing was staged: what is there is read */
 	struct err *e;
 };
 

@@ -18,7 +18,8 @@ struct want {
 	bool on_the_way;
 	bool exists;     /* a directory that is there already */
 	mode_t had_mode; /* and its mode, 07777 */
-	uint64_t ino;    /* of what was staged */
+	uint64_t ino;    /* of what was staged; of a file: */
+	int64_t mtime_ns;
 };
 
 struct want_rules {

@@ -30,6 +30,11 @@ int tree_restore(struct store *s, struct stage *stage, const struct digest *root
 	const struct globset *set, const char *const *nested, size_t nnested,
 	const struct outputs_part *part, struct outputs *ret, struct err *e);
 
+/* Whether the declared outputs are those of the tree, by their content. 1, and *ret is what is on disk; 0: not
+ * so, or a node is gone or damaged; -1. */
+int tree_is_there(struct store *s, const struct digest *root, int rootfd, const struct globset *set,
+	const char *const *nested, size_t nnested, struct outputs *ret, struct err *e);
+
 /* Pushes the files and links of the tree. 1; 0: a node is gone or damaged; -1. */
 int tree_names(struct store *s, const struct digest *root, int rootfd, const struct globset *set,
 	const char *const *nested, size_t nnested, struct strvec *ret, struct err *e);

@@ -457,11 +457,35 @@ is_current_beside(struct sched *s, const struct task *t, struct err *e)
 	return r;
 }
 
+/* What times cannot tell, content does: then a stamp that was made later says so. */
+static int
+is_there(struct sched *s, const struct task *t, struct err *e)
+{
+	const struct node *n = t->node;
+	int root = s->plan->w->rootfd;
+	int r = index_is_unsure(s->o->index, root, n->id, &t->key, e);
+	cleanup_free const char **nested = NULL;
+	struct outputs now = {0};
+
+	if (r <= 0)
+		return r;
+	nested = sched_nested_dirs(n->project);
+	r = tree_is_there(s->o->store, t->entry.has_tree ? &t->entry.tree : NULL, root,
+		&n->def->cache->outputs, nested, n->project->nnested, &now, e);
+	if (r > 0 && index_stamp(s->o->index, n->id, &t->key, &now, e))
+		r = -1;
+	outputs_release(&now);
+	return r;
+}
+
 int
 own_is_current(struct sched *s, const struct task *t, struct err *e)
 {
 	int r = index_is_current(s->o->index, s->plan->w->rootfd, t->node->id, &t->key, e);
 
+	/* Of outputs that several tasks have, an unsure stamp is none. */
+	if (!r && !t->node->nadded_by && !own_is_additive(t))
+		return is_there(s, t, e);
 	return r || !t->node->nadded_by || own_is_additive(t) ? r : is_current_beside(s, t, e);
 }
 

@@ -18,6 +18,7 @@ enum {
 	UNKEYED_SHOWN = 3, /* design §4: up to three files */
 	UNSTORED_SHOWN = 3,
 };
+static const int64_t COPY_STEP_NS = 2LL * 1000 * 1000 * 1000;
 
 void
 settle_note(struct job *j, const char *fmt, ...)
@@ -110,6 +111,7 @@ settle_made(struct sched *s, struct job *j, struct exec_result *r, struct output
 
 	*ret_fd = s->plan->w->rootfd;
 	if (r->commit) {
+		ret->looked_ns = (int64_t)clock_files_ns();
 		if (commit_outputs(r->commit, ret, ret_fd, e))
 			return -1;
 		gone = commit_removed(r->commit);
@@ -186,6 +188,46 @@ put_row(struct sched *s, const struct entry *en, bool *ret_is_here, struct err *
 	return r < 0 ? -1 : 0;
 }
 
+/* Whether an output in the workspace is the one that was stored. `moved`: out of a sandbox, by renaming, which
+ * changes the ctime, or by copying, which leaves no more of the time than its file system can count. */
+static bool
+is_as_stored(const struct output *was, const struct output *is, bool moved)
+{
+	if (!was || was->type != is->type || was->mode != is->mode)
+		return false;
+	if (was->type == OUTPUT_LINK)
+		return !strcmp(was->target, is->target);
+	if (was->type == OUTPUT_DIR)
+		return true;
+	if (was->size != is->size)
+		return false;
+	if (moved && was->ino != is->ino)
+		return is->mtime_ns <= was->mtime_ns && was->mtime_ns - is->mtime_ns < COPY_STEP_NS;
+	/* One that may not be read was opened for that, and shut again. */
+	return was->ino == is->ino && was->mtime_ns == is->mtime_ns &&
+	       (moved || was->ctime_ns == is->ctime_ns || !(was->mode & 0400));
+}
+
+/* What is not as it was stored gets no stamp, so that the next run restores it. */
+static bool
+are_as_stored(struct job *j, const struct outputs *made, const struct outputs *now, bool moved)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+	const char *other = NULL;
+
+	for (size_t i = 0; i < now->n && !other; i++)
+		if (!is_as_stored(outputs_find(made, now->v[i].path), &now->v[i], moved))
+			other = now->v[i].path;
+	for (size_t i = 0; i < made->n && !other; i++)
+		if (!outputs_find(now, made->v[i].path))
+			other = made->v[i].path;
+	if (!other)
+		return true;
+	strbuf_add_sanitised(&name, other, strlen(other));
+	settle_note(j, "%s was changed after it was stored: the next run restores it", name.buf);
+	return false;
+}
+
 /* Where the outputs are now. */
 static int
 scan_settled(struct sched *s, struct job *j, const struct outputs *made, struct outputs *ret,
@@ -205,7 +247,8 @@ scan_settled(struct sched *s, struct job *j, const struct outputs *made, struct 
 
 /* Whether a row needs what was stored. */
 static bool
-write_row(struct sched *s, struct job *j, const struct outputs *made, const struct entry *en)
+write_row(struct sched *s, struct job *j, const struct outputs *made, bool moved,
+	const struct entry *en)
 {
 	struct task *t = j->task;
 	struct outputs now = {0};
@@ -218,10 +261,12 @@ write_row(struct sched *s, struct job *j, const struct outputs *made, const stru
 		sched_save_failed(s, t, &why);
 		if (err_is_no_room(why.num))
 			store_set_full(s->o->store);
-	} else if (is_here && index_stamp(s->o->index, t->node->id, &t->key, &now, &why)) {
-		sched_index_failed(s, &why); /* then it is restored */
-	} else {
-		j->remember = j->remember && !is_here;
+	} else if (is_here && are_as_stored(j, made, &now, moved)) {
+		now.looked_ns = made->looked_ns;
+		if (index_stamp(s->o->index, t->node->id, &t->key, &now, &why))
+			sched_index_failed(s, &why); /* then it is restored */
+		else
+			j->remember = false;
 	}
 	outputs_release(&now);
 	return is_here;
@@ -250,7 +295,7 @@ keep_result(struct sched *s, struct job *j, const struct exec_result *r, const s
 	else if (!truth)
 		settle_note(j, "not saved: %s changed while it ran", moved);
 	else
-		kept = write_row(s, j, made, en);
+		kept = write_row(s, j, made, r->commit != NULL, en);
 	if (kept)
 		note_unstored(j, r);
 	if (truth == 1)
@@ -286,7 +331,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 		.created_ns = (int64_t)clock_wall_ns()};
 	struct outputs made = {0};
 	struct err why = ERR_INIT;
-	bool begun = save, kept = false;
+	bool begun, kept = false;
 	int ret = 0, stored;
 
 	/* What a sandboxed task itself has written of them has not come into the workspace yet. */
@@ -294,6 +339,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 		t->tainted = true;
 		save = false;
 	}
+	begun = save;
 	if (save) {
 		store_save_begin(s->o->store);
 		stored = store_result(s, j, r, &made, &en, &why);

@@ -35,6 +35,12 @@ filestate_take(struct filestate *ret, const struct stat *st, int64_t learned_ns)
 }
 
 bool
+filestate_is_coarse(int64_t time_ns, int64_t looked_ns)
+{
+	return time_ns % NSEC == 0 && time_ns >= looked_ns - COARSE_NS;
+}
+
+bool
 filestate_holds(const struct filestate *f, const struct stat *now)
 {
 	int64_t window = f->ctime_ns % NSEC ? RACY_NS : COARSE_NS;

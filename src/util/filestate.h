@@ -21,5 +21,8 @@ struct filestate {
 void filestate_take(struct filestate *ret, const struct stat *st, int64_t learned_ns);
 /* Whether what was read then is what would be read now. */
 bool filestate_holds(const struct filestate *f, const struct stat *now);
+/* Whether a time comes from a file system that counts whole or even seconds, and was so young at `looked_ns`
+ * (clock_files_ns()) that a change after that may have left the same. */
+bool filestate_is_coarse(int64_t time_ns, int64_t looked_ns);
 
 #endif

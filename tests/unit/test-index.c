@@ -3,6 +3,7 @@
 #include "cache/index.h"
 #include "tests/unit/globs.h"
 #include "tests/unit/ws.h"
+#include "util/clock.h"
 #include "util/fd.h"
 #include "util/strvec.h"
 #include <sqlite3.h>
@@ -256,6 +257,48 @@ fresh(void)
 	stamp(1);
 }
 
+static int
+unsure(unsigned char k)
+{
+	struct digest d = key(k);
+	struct err e = ERR_INIT;
+
+	return index_is_unsure(ix, ws_fd, "p#build", &d, &e);
+}
+
+/* As on a file system that counts whole seconds. */
+static void
+test_coarse_times(void)
+{
+	static const char *const dirs[] = {
+		"p/dist/deep", "p/dist"}; /* an output; one that is watched */
+	struct timespec t[2] = {{0}, {0}};
+
+	for (size_t i = 0; i < array_len(dirs); i++) {
+		ws_begin();
+		open_index(NULL);
+		fresh();
+		ok(current(1) == 1 && unsure(1) == 0, "%s: long untouched", dirs[i]);
+		t[1].tv_sec = (time_t)(clock_files_ns() / 1000000000);
+		if (utimensat(ws_fd, dirs[i], t, 0))
+			bug("utimensat");
+		stamp(1);
+		ok(current(1) == 0 && unsure(1) == 1, "touched in this second: times do not tell");
+		ok(unsure(2) == 0, "not for another key");
+		t[1].tv_sec -= 1;
+		if (utimensat(ws_fd, dirs[i], t, 0))
+			bug("utimensat");
+		ok(current(1) == 0 && unsure(1) == 0, "but that there are others they tell");
+		t[1].tv_sec -= 3;
+		if (utimensat(ws_fd, dirs[i], t, 0))
+			bug("utimensat");
+		stamp(1);
+		ok(current(1) == 1 && unsure(1) == 0, "seconds before the look they do");
+		close_index();
+		ws_end();
+	}
+}
+
 static void
 test_stamps(void)
 {
@@ -479,6 +522,7 @@ main(void)
 	test_damaged();
 	test_versions();
 	test_stamps();
+	test_coarse_times();
 	test_stamped_names();
 	test_among();
 	arena_release(&arena);

@@ -225,6 +225,58 @@ test_fresh_times(void)
 	end();
 }
 
+static int
+is_there(const struct digest *d)
+{
+	struct outputs o = {0};
+	struct err e = ERR_INIT;
+	int r = tree_is_there(store, d, ws_fd, &dist, NULL, 0, &o, &e);
+
+	if (r < 0)
+		diag("%s", e.text);
+	ok(r == 1 || !o.n, "it is told what is there only if it is that");
+	outputs_release(&o);
+	return r;
+}
+
+static void
+test_is_there(void)
+{
+	struct digest d;
+
+	begin();
+	ws_write("p/dist/a", "good");
+	ws_write("p/dist/sub/b", "good");
+	if (symlinkat("a", ws_fd, "p/dist/link"))
+		bug("symlinkat");
+	d = save(&dist);
+	ok_int(is_there(&d), 1, "what was saved is there");
+	ok_int(is_there(NULL), 0, "so nothing is not");
+	ws_write("p/dist/sub/b", "evil");
+	ok_int(is_there(&d), 0, "other content of the same size");
+	ws_remove("p/dist/sub/b");
+	ws_write("p/dist/sub/b", "good");
+	ok_int(is_there(&d), 1, "another file with the same");
+	ws_write("p/dist/sub/c", "");
+	ok_int(is_there(&d), 0, "a name more");
+	ws_remove("p/dist/sub/c");
+	set_mode("p/dist/a", 0755);
+	ok_int(is_there(&d), 0, "another mode");
+	set_mode("p/dist/a", 0644);
+	ok_int(is_there(&d), 1, "and again");
+	if (unlinkat(ws_fd, "p/dist/link", 0) || symlinkat("b", ws_fd, "p/dist/link"))
+		bug("symlinkat");
+	ok_int(is_there(&d), 0, "another target");
+	ws_remove("p/dist/link");
+	ok_int(is_there(&d), 0, "a name less");
+	ws_remove("p/dist/a");
+	ws_remove("p/dist/sub/b");
+	if (unlinkat(ws_fd, "p/dist/sub", AT_REMOVEDIR))
+		bug("rmdir");
+	ok_int(is_there(NULL), 1, "nothing is there");
+	end();
+}
+
 static void
 test_globs(void)
 {
@@ -1237,6 +1289,7 @@ main(void)
 	dist = GLOBS(&arena, "p", "dist/**");
 	test_round_trip();
 	test_fresh_times();
+	test_is_there();
 	test_globs();
 	test_parts();
 	test_way_in();
