@@ -158,3 +158,65 @@ policy_unkeyed(const struct policy *p, const struct inputs *inputs, size_t max, 
 	free(s.folded);
 	return rc ? -1 : (int)ret->n;
 }
+
+/* Where the grant starts: its literal, or the directory from which its wildcards look. NULL: outside of
+ * the workspace. */
+static const char *
+grant_head(struct arena *arena, const struct spec_rule *r, struct glob **ret_glob)
+{
+	struct err e = ERR_INIT;
+
+	*ret_glob = NULL;
+	if (*r->path == '/')
+		return NULL;
+	if (!r->is_glob)
+		return r->path;
+	if (glob_parse(arena, "", r->path, GLOB_GRANT, ret_glob, &e))
+		return NULL;
+	return glob_literal_head(*ret_glob, 0);
+}
+
+/* Whether the next name on the way from `dir` down to `head` is not there. */
+static bool
+is_way_missing(const struct policy *p, const char *dir, const char *head)
+{
+	const char *rest = path_below(head, dir);
+	cleanup_free char *next = xmemdupz(head, (size_t)(rest - head) + strcspn(rest, "/"));
+	struct stat st;
+
+	return *rest && fs_stat_beneath(p->w->rootfd, next, &st) && errno == ENOENT;
+}
+
+static bool
+may_select_new(const struct policy *p, const struct spec_rule *r, bool own_entry, const char *dir)
+{
+	struct arena arena;
+	struct glob *g;
+	const char *head;
+	bool may = false;
+
+	arena_init(&arena);
+	head = grant_head(&arena, r, &g);
+	if (head && path_is_within(dir, head))
+		may = !g || glob_may_match_below(g, dir);
+	else if (head && path_is_within(head, dir) && own_entry)
+		may = is_way_missing(p, dir, head);
+	arena_release(&arena);
+	return may;
+}
+
+bool
+policy_may_gain(const struct policy *p, const char *dir)
+{
+	if (!policy_may_see(p, dir, true))
+		return false;
+	for (size_t i = 0; i < p->nrules; i++) {
+		const struct spec_rule *r = &p->rules[i];
+
+		/* Derived from its outputs, which are hidden from it: what comes there is not seen. */
+		if ((r->kind == SPEC_READ || (r->kind == SPEC_WRITE && !p->derived)) &&
+			may_select_new(p, r, i < p->nconfig, dir))
+			return true;
+	}
+	return false;
+}

@@ -124,5 +124,8 @@ char *policy_outputs_text(const struct policy *p, const struct strvec *paths);
  * put into ret (owned strings), or -1. */
 int policy_unkeyed(const struct policy *p, const struct inputs *inputs, size_t max,
 	struct strvec *ret, struct err *e);
+/* Whether a grant could select a name that is not there yet, directly in `dir` or in a directory that is not
+ * there either: whoever comes and goes there may have been read. */
+bool policy_may_gain(const struct policy *p, const char *dir);
 
 #endif

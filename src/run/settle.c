@@ -32,6 +32,28 @@ settle_note(struct job *j, const char *fmt, ...)
 	strvec_push(&j->notes, text.buf);
 }
 
+/* Names have come or gone where it may read whatever comes. Whether they were there for it no listing can tell
+ * that is made afterwards. Before its own writes come into the workspace. */
+static bool
+may_have_read_others(const struct sched *s, struct job *j)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+	const char *dir;
+	size_t at = 0;
+
+	do
+		dir = moment_next_stirred(&j->moment, s->plan->w->rootfd, &at);
+	while (dir && !policy_may_gain(j->policy, dir));
+	if (!dir)
+		return false;
+	strbuf_add_sanitised(&name, *dir ? dir : ".", strlen(*dir ? dir : "."));
+	settle_note(j,
+		"confined, not proven: names came or went in %s while it ran, and it may read "
+		"whatever is there",
+		name.buf);
+	return true;
+}
+
 /* What the result may claim of its making (design §4). */
 static int
 judge_making(struct sched *s, struct job *j, const struct exec_result *r, enum entry_making *ret,
@@ -53,7 +75,8 @@ judge_making(struct sched *s, struct job *j, const struct exec_result *r, enum e
 	if (policy_unkeyed(j->policy, &j->task->inputs, UNKEYED_SHOWN, &files, e) < 0)
 		return -1;
 	if (!files.n) {
-		*ret = MADE_PROVEN;
+		if (!may_have_read_others(s, j))
+			*ret = MADE_PROVEN;
 		return 0;
 	}
 	inputs = policy_inputs_text(j->policy, &files);

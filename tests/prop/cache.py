@@ -1157,7 +1157,9 @@ class Model:
                 if confined:
                     # What the tasks in its key take back with `!`: whether it may be read, the pages do not say.
                     back = any(x.startswith("!") for u in w.closure(t) for x in u.outputs or [])
-                    level = (1, 1) if read & beyond else (1, 2) if beyond or back else (2, 2)
+                    # And what others make meanwhile may be names that come where a grant of its own would show them.
+                    amid = t.grants is not None and not how.alone
+                    level = (1, 1) if read & beyond else (1, 2) if beyond or back or amid else (2, 2)
                 if confined and frames is not None:
                     noted = "confined, not proven" in frames[t.id]
                     if int(not noted) + 1 not in range(level[0], level[1] + 1):
