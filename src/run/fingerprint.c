@@ -173,6 +173,7 @@ fingerprint_holds(struct fingerprint *f, struct filehash *fh, int rootfd, struct
 	f->written = xstrdup(path);
 	forget_look(f);
 	look(f, rootfd);
+	f->moved = true; /* also when that cannot be told: the next look will find no write */
 	if (digest_of(f, fh, rootfd, &d, e))
 		return -1;
 	f->moved = !digest_equal(&f->digest, &d);

@@ -25,7 +25,7 @@ struct fingerprint {
 	struct stat *behind; /* and, each, what it leads to as a link; all zero: none */
 	uint64_t nwrites;    /* how often one was found written */
 	char *written;       /* the last one */
-	bool moved;          /* it holds something else. For the rest of the run */
+	bool moved;          /* it holds something else, or may. For the rest of the run */
 };
 
 /* The files, and what is in them now. */

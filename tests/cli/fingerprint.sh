@@ -226,6 +226,9 @@ edited : "" "as it was"
 edited 'echo 2 >patches/x.patch' "a.build " "a patch that it names"
 edited 'echo 2 >patches/other.patch' "" "one that it does not name"
 edited 'echo 1 >patches/missing.patch' "a.build " "one that was missing"
+cached a '' 'cd ../..; mv patches p2; cp -r p2 patches; echo 9 >patches/x.patch; cat patches/x.patch; rm -r patches; mv p2 patches'
+run run --all build
+said 'not saved: patches was written while it ran' "the directory of the patches, swapped and swapped back"
 mv patches real
 ln -s real patches
 run run build --all
