@@ -60,7 +60,9 @@ find_cache(struct prune *p, const struct settings *s, struct err *e)
 		return err_set(e, ERR_IO, errno, "open the cache directory %s", dir);
 	if (state_check_cache(p->cachefd, dir, e))
 		return -1;
-	if (!fstatat(p->cachefd, "index.db", &st, AT_SYMLINK_NOFOLLOW))
+	/* Where only the index was lost, nothing needs what it led to. */
+	if (!fstatat(p->cachefd, "index.db", &st, AT_SYMLINK_NOFOLLOW) ||
+		!fstatat(p->cachefd, "blobs", &st, AT_SYMLINK_NOFOLLOW))
 		return 1;
 	return errno == ENOENT ? 0 : err_set(e, ERR_IO, errno, "%s/index.db", p->cache_path);
 }

@@ -47,6 +47,14 @@ exits 0 "three results"
 own_cache=.vx/cache
 n=$(blobs $own_cache)
 
+rm $own_cache/index.db*
+run cache prune --max-size 1T
+exits 0 "a cache whose index was lost"
+is "$(blobs $own_cache)" 0 "needs none of what it led to"
+rm -rf a/dist b/dist c/dist
+run run build --all
+exits 0 "three results again"
+
 # --- the words ---------------------------------------------------------------------------------
 
 run cache prune
