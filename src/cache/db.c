@@ -4,13 +4,20 @@
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
-	BUSY_MS = 5000
+	BUSY_MS = 5000,
+	/* Of SQLite's machine: some milliseconds between two looks, and ten seconds or more in all. */
+	STEPS = 50 * 1000,
+	MOST_STEPS = 1000 * 1000 * 1000,
+	MOST_BROKEN = 10,
 };
 
 struct db {
@@ -21,7 +28,113 @@ struct db {
 	sqlite3_stmt *cur;    /* in use, NULL: none */
 	int bind_rc;          /* the first bind that failed */
 	bool reading;         /* a transaction for look-ups alone is open */
+	bool alone;           /* locked while open */
+	bool looks;           /* opened by db_open_reading */
+	uint64_t steps;       /* of this statement, in STEPS */
+	bool endless;         /* it took too many */
+	char *damage;         /* once it has been met nothing more is asked, NULL: none */
 };
+
+static const char *const parts[] = {"", "-wal", "-shm"};
+
+/* What SQLite may touch. */
+
+static sqlite3_vfs *system_vfs;
+
+static bool
+ends_in(const char *path, const char *end)
+{
+	size_t n = strlen(path), len = strlen(end);
+
+	return n >= len && !strcmp(path + n - len, end);
+}
+
+/*
+ * A "-journal" beside a file is rolled back by whoever opens the file, and what it names as its
+ * super-journal is then removed, any file of the user. The log is all that vx uses: no journal is seen,
+ * none is opened, and nothing but logs is removed by name.
+ */
+static int
+see_logs_alone(sqlite3_vfs *v, const char *path, int flags, int *ret)
+{
+	(void)v;
+	if (ends_in(path, "-wal"))
+		return system_vfs->xAccess(system_vfs, path, flags, ret);
+	*ret = 0;
+	return SQLITE_OK;
+}
+
+static int
+remove_logs_alone(sqlite3_vfs *v, const char *path, int sync_dir)
+{
+	(void)v;
+	return ends_in(path, "-wal") ? system_vfs->xDelete(system_vfs, path, sync_dir)
+				     : SQLITE_PERM;
+}
+
+static int
+open_no_journal(sqlite3_vfs *v, const char *path, sqlite3_file *f, int flags, int *ret_flags)
+{
+	if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) {
+		f->pMethods = NULL;
+		return SQLITE_CANTOPEN;
+	}
+	return system_vfs->xOpen(v, path, f, flags, ret_flags);
+}
+
+/*
+ * SQLite's open(2). A link leads to somebody's file, and so does a second name; a fifo would hold the open
+ * up. Directories it opens to sync them, and the device for a seed. EISDIR is the error after which it
+ * does not try to read what it may not write; of the log's index it does all the same.
+ */
+static int
+open_plain(const char *path, int flags, int mode)
+{
+	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+	bool reads = (flags & O_ACCMODE) == O_RDONLY && !ends_in(path, "-shm");
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) &&
+		(S_ISREG(st.st_mode)
+				? reads || st.st_nlink <= 1
+				: reads && (S_ISDIR(st.st_mode) || !strcmp(path, "/dev/urandom"))))
+		return fd;
+	close(fd);
+	errno = EISDIR;
+	return -1;
+}
+
+/* vx has one thread: no lock around every allocation. Only the first open of a process can say so. */
+static int
+configure_library(void)
+{
+	static sqlite3_vfs vfs;
+	int rc;
+
+	if (system_vfs)
+		return SQLITE_OK;
+	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	/* A file that somebody cuts short is an error where it is read, and a signal where it is mapped. */
+	sqlite3_config(SQLITE_CONFIG_MMAP_SIZE, (sqlite3_int64)0, (sqlite3_int64)0);
+	rc = sqlite3_initialize();
+	if (rc)
+		return rc;
+	system_vfs = sqlite3_vfs_find("unix");
+	if (!system_vfs || system_vfs->iVersion < 3)
+		bug("this SQLite has no vfs for Unix");
+	vfs = *system_vfs;
+	vfs.iVersion = 3;
+	vfs.pNext = NULL;
+	vfs.zName = "vx";
+	vfs.xOpen = open_no_journal;
+	vfs.xDelete = remove_logs_alone;
+	vfs.xAccess = see_logs_alone;
+	rc = system_vfs->xSetSystemCall(system_vfs, "open", (sqlite3_syscall_ptr)open_plain);
+	return rc ? rc : sqlite3_vfs_register(&vfs, 1);
+}
 
 /* Code first, words after: what a caller or a user can do differs by code. */
 static int
@@ -32,6 +145,8 @@ fail_code(const char *path, sqlite3 *h, int rc, struct err *e)
 	switch (rc & 0xff) {
 	case SQLITE_FULL:
 		return err_set(e, ERR_IO, ENOSPC, "write %s", path);
+	case SQLITE_INTERRUPT:
+		return err_set(e, ERR_IO, ECANCELED, "%s", path);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return err_set(e, ERR_IO, 0,
@@ -53,43 +168,126 @@ fail_code(const char *path, sqlite3 *h, int rc, struct err *e)
 }
 
 static bool
-is_damage(int rc)
+is_plain(const struct stat *st)
 {
-	return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
+	return S_ISREG(st->st_mode) && st->st_nlink <= 1;
 }
 
-/* "PATH" to "PATH.broken", with its log, which holds pages of it. */
-static int
-move_aside(const char *path)
+/* What open_plain refuses: the name of the first, NULL: none. */
+static const char *
+find_odd_part(const char *path)
 {
-	static const char *const parts[] = {"", "-wal", "-shm"};
-	int r = 0;
+	static const char *const names[] = {"it", "its -wal", "its -shm"};
 
 	for (size_t i = 0; i < array_len(parts); i++) {
-		char *from = xasprintf("%s%s", path, parts[i]);
-		char *to = xasprintf("%s.broken%s", path, parts[i]);
+		cleanup_free char *part = xasprintf("%s%s", path, parts[i]);
+		struct stat st;
 
-		if (rename(from, to) && errno != ENOENT)
-			r = -1;
-		free(from);
-		free(to);
+		if (!lstat(part, &st) && !is_plain(&st))
+			return names[i];
 	}
-	return r;
+	return NULL;
 }
 
-/* A damaged page that shows only in use. The file goes aside now, so that the next start makes a new
- * one; this process keeps its handle to the old. */
+/* What makes the file of no use, in words (malloc'd), or NULL: this code is nothing of that kind. */
+static char *
+damage_of(const struct db *db, int rc)
+{
+	const char *odd;
+
+	switch (rc & 0xff) {
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return xstrdup(sqlite3_errstr(rc));
+	case SQLITE_ERROR: /* none of our statements is wrong by itself */
+		return xstrdup("its tables are not those of vx");
+	case SQLITE_TOOBIG:
+		return xstrdup("a value in it is too large");
+	case SQLITE_INTERRUPT:
+		return db->endless ? xstrdup("a look-up in it has no end") : NULL;
+	case SQLITE_CANTOPEN:
+	case SQLITE_IOERR:
+	case SQLITE_READONLY:
+		odd = find_odd_part(db->path);
+		return odd ? xasprintf("%s is no plain file", odd) : NULL;
+	}
+	return NULL;
+}
+
+/* Where the file and its log can go: no directory is in the way, nor a file in that of a directory. */
+static bool
+is_free(const char *path, const char *aside)
+{
+	for (size_t i = 0; i < array_len(parts); i++) {
+		cleanup_free char *from = xasprintf("%s%s", path, parts[i]);
+		cleanup_free char *to = xasprintf("%s%s", aside, parts[i]);
+		struct stat a, b;
+
+		if (!lstat(to, &b) &&
+			(S_ISDIR(b.st_mode) || (!lstat(from, &a) && S_ISDIR(a.st_mode))))
+			return false;
+	}
+	return true;
+}
+
+/* "PATH" to "PATH.broken", with its log, which holds pages of it. NULL: it cannot be. */
+static char *
+move_aside(const char *path)
+{
+	cleanup_free char *aside = xasprintf("%s.broken", path);
+
+	for (int i = 2; i <= MOST_BROKEN && !is_free(path, aside); i++) {
+		free(aside);
+		aside = xasprintf("%s.broken-%d", path, i);
+	}
+	for (size_t i = 0; i < array_len(parts); i++) {
+		cleanup_free char *from = xasprintf("%s%s", path, parts[i]);
+		cleanup_free char *to = xasprintf("%s%s", aside, parts[i]);
+
+		if (rename(from, to) && errno != ENOENT)
+			return NULL;
+	}
+	return take_ptr(&aside);
+}
+
+static int
+fail_damaged(const struct db *db, struct err *e)
+{
+	err_set(e, ERR_IO, 0, "%s is damaged (%s)", db->path, db->damage);
+	e->num = EBADMSG;
+	return -1;
+}
+
+/* Damage that shows only in use. The file goes aside now, so that the next start makes a new one; this
+ * process keeps its handle to the old, and asks it nothing more. */
 static int
 fail(struct db *db, int rc, struct err *e)
 {
-	if (!is_damage(rc))
+	cleanup_free char *aside = NULL;
+
+	if (!db->damage)
+		db->damage = damage_of(db, rc);
+	if (!db->damage)
 		return fail_code(db->path, db->h, rc, e);
-	if (move_aside(db->path))
-		return err_set(e, ERR_IO, 0, "%s is damaged (%s): remove it", db->path,
-			sqlite3_errstr(rc));
+	if (db->looks)
+		return fail_damaged(db, e);
+	aside = move_aside(db->path);
+	if (!aside)
+		return err_set(e, ERR_IO, 0, "%s is damaged (%s): remove it", db->path, db->damage);
 	return err_set(e, ERR_IO, 0,
-		"%s is damaged (%s): it is now %s.broken, and the next run makes a new one",
-		db->path, sqlite3_errstr(rc), db->path);
+		"%s is damaged (%s): it is now %s, and the next run makes a new one", db->path,
+		db->damage, aside);
+}
+
+/* Between steps: hears the signals that end a run, and ends what would never end. */
+static int
+watch(void *ctx)
+{
+	struct db *db = ctx;
+	uint64_t most = db->schema->most_steps ? db->schema->most_steps : MOST_STEPS;
+
+	db->endless = ++db->steps * STEPS > most;
+	return db->endless || stop_is_asked();
 }
 
 static int
@@ -107,23 +305,74 @@ user_version(sqlite3 *h, int64_t *ret)
 	return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
+/* Nothing here reads the file. What a schema could make SQLite do is off, whoever wrote it and when. */
+static int
+restrain(struct db *db)
+{
+	static const struct {
+		int id, value;
+	} limits[] = {
+		{SQLITE_LIMIT_SQL_LENGTH, 64 * 1024},
+		{SQLITE_LIMIT_COLUMN, 64},
+		{SQLITE_LIMIT_EXPR_DEPTH, 100},
+		{SQLITE_LIMIT_ATTACHED, 0},
+	};
+	static const struct {
+		int id, value;
+	} options[] = {
+		{SQLITE_DBCONFIG_DEFENSIVE, 1},
+		{SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+		{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+		{SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+		{SQLITE_DBCONFIG_ENABLE_FKEY, 1},
+	};
+	int rc = sqlite3_extended_result_codes(db->h, 1);
+
+	if (db->schema->longest)
+		sqlite3_limit(db->h, SQLITE_LIMIT_LENGTH, db->schema->longest);
+	for (size_t i = 0; i < array_len(limits); i++)
+		sqlite3_limit(db->h, limits[i].id, limits[i].value);
+	for (size_t i = 0; !rc && i < array_len(options); i++)
+		rc = sqlite3_db_config(db->h, options[i].id, options[i].value, NULL);
+	sqlite3_progress_handler(db->h, STEPS, watch, db);
+	sqlite3_busy_timeout(db->h, BUSY_MS);
+	return rc;
+}
+
+static int
+is_logged(sqlite3 *h, bool *ret)
+{
+	sqlite3_stmt *s;
+	int rc = sqlite3_prepare_v2(h, "PRAGMA journal_mode", -1, &s, NULL);
+
+	if (rc)
+		return rc;
+	rc = sqlite3_step(s);
+	if (rc == SQLITE_ROW)
+		*ret = !strcmp((const char *)sqlite3_column_text(s, 0), "wal");
+	sqlite3_finalize(s);
+	return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
 /*
  * In WAL mode `synchronous = NORMAL` syncs only when the log is folded into the file: a crash of the
  * machine may lose the last transactions, never the file's order. Such a log is not folded at close:
  * to sync then would wait for all the blobs that a run has just written. A file that is never synced
  * folds its log at close, so that the next open need not read it.
+ *
+ * The step to WAL mode writes the first page, and would keep a journal of that in a file.
  */
 static int
 configure(sqlite3 *h, bool forgettable)
 {
-	int rc = sqlite3_extended_result_codes(h, 1);
+	bool logged = false;
+	int rc = sqlite3_db_config(h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !forgettable, NULL);
 
-	sqlite3_busy_timeout(h, BUSY_MS);
 	if (!rc)
-		rc = sqlite3_db_config(h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !forgettable, NULL);
-	if (!rc)
-		rc = sqlite3_exec(
-			h, "PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON", NULL, NULL, NULL);
+		rc = is_logged(h, &logged);
+	if (!rc && !logged)
+		rc = sqlite3_exec(h, "PRAGMA journal_mode = MEMORY; PRAGMA journal_mode = WAL",
+			NULL, NULL, NULL);
 	if (!rc)
 		rc = sqlite3_exec(h,
 			forgettable ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL",
@@ -160,78 +409,147 @@ migrate(sqlite3 *h, const struct db_schema *schema, int64_t *ret_version)
 	return rc;
 }
 
-/* vx has one thread: no lock around every allocation. Only the first open of a process can say so. */
-static void
-configure_library(void)
+/* SQLITE_ERROR: the tables are others than the migrations make. */
+static int
+check_shape(sqlite3 *h, const struct db_schema *schema)
 {
-	static bool done;
+	size_t n = 0;
+	bool same = true;
+	sqlite3_stmt *s;
+	int rc = sqlite3_prepare_v2(h, "SELECT sql FROM sqlite_schema", -1, &s, NULL);
 
-	if (done)
-		return;
-	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
-	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	done = true;
+	if (rc)
+		return rc;
+	while (same && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+		const char *sql = (const char *)sqlite3_column_text(s, 0);
+		const char *want = n < schema->nshape ? schema->shape[n] : NULL;
+
+		same = n++ < schema->nshape && !want == !sql && (!sql || !strcmp(sql, want));
+	}
+	sqlite3_finalize(s);
+	if (same && rc != SQLITE_DONE)
+		return rc;
+	return same && n == schema->nshape ? SQLITE_OK : SQLITE_ERROR;
+}
+
+static bool
+is_newer(const struct db *db, int64_t version)
+{
+	return version > 0 && (uint64_t)version > db->schema->nmigrations;
 }
 
 /* An sqlite code, with *ret_version what the file has. */
 static int
-open_once(const char *path, const struct db_schema *schema, bool alone, sqlite3 **ret,
-	int64_t *ret_version)
+open_once(struct db *db, int64_t *ret_version)
 {
-	int rc = sqlite3_open_v2(path, ret,
+	const struct db_schema *schema = db->schema;
+	int rc = sqlite3_open_v2(db->path, &db->h,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
 			SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW,
 		NULL);
 
 	/* Said before its first use, it keeps the index of the log in memory instead of in a file. */
-	if (!rc && alone)
-		rc = sqlite3_exec(*ret, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
+	if (!rc && db->alone)
+		rc = sqlite3_exec(db->h, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
+	db->steps = 0;
 	if (!rc)
-		rc = configure(*ret, schema->forgettable);
+		rc = restrain(db);
 	if (!rc)
-		rc = user_version(*ret, ret_version);
+		rc = configure(db->h, schema->forgettable);
+	if (!rc)
+		rc = user_version(db->h, ret_version);
 	if (!rc && *ret_version >= 0 && (uint64_t)*ret_version < schema->nmigrations)
-		rc = migrate(*ret, schema, ret_version);
+		rc = migrate(db->h, schema, ret_version);
+	if (!rc && schema->shape && !is_newer(db, *ret_version))
+		rc = check_shape(db->h, schema);
 	return rc;
 }
 
 static int
-check_version(const char *path, int64_t version, const struct db_schema *schema, struct err *e)
+fail_newer(const struct db *db, int64_t version, struct err *e)
 {
-	if (version < 0 || (uint64_t)version > schema->nmigrations)
-		return err_set(e, ERR_IO, 0,
-			"%s was written by a newer vx (version %lld, this one reads up to %zu): "
-			"use that "
-			"one, or another cache directory",
-			path, (long long)version, schema->nmigrations);
-	return 0;
+	return err_set(e, ERR_IO, 0,
+		"%s was written by a newer vx (version %lld, this one reads up to %zu): use that "
+		"one, or another cache directory",
+		db->path, (long long)version, db->schema->nmigrations);
 }
 
 static struct db *
-new_db(sqlite3 *h, const char *path, const struct db_schema *schema)
+new_db(const char *path, const struct db_schema *schema)
 {
 	struct db *db = xcalloc(1, sizeof(*db));
 
-	db->h = h;
 	db->path = xstrdup(path);
 	db->schema = schema;
 	db->stmts = xcalloc(schema->nstatements, sizeof(*db->stmts));
 	return db;
 }
 
-int
-db_open_alone(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
+static void
+close_handle(struct db *db)
 {
-	sqlite3 *h = NULL;
-	int64_t version = 0;
-	int rc = open_once(path, schema, true, &h, &version);
-	int r = rc ? fail_code(path, h, rc, e) : check_version(path, version, schema, e);
+	sqlite3_close(db->h);
+	db->h = NULL;
+}
 
-	if (r) {
-		sqlite3_close(h);
-		return r;
+/* It is never obeyed here, but whoever opens the file with another program would. */
+static void
+remove_journal(const char *path)
+{
+	cleanup_free char *journal = xasprintf("%s-journal", path);
+
+	unlink(journal);
+}
+
+/* 0, or -1 with *ret_note possibly set all the same. */
+static int
+open_or_renew(struct db *db, char **ret_note, struct err *e)
+{
+	cleanup_free char *aside = NULL;
+	int64_t version = 0;
+	int rc;
+
+	remove_journal(db->path);
+	rc = open_once(db, &version);
+	db->damage = rc ? damage_of(db, rc) : NULL;
+	if (!rc && version < 0)
+		db->damage = xstrdup("its version is below 0");
+	if (db->damage) {
+		close_handle(db);
+		aside = move_aside(db->path);
+		if (!aside) {
+			fail_damaged(db, e);
+			return err_wrap(e, "cannot be set aside");
+		}
+		*ret_note = xasprintf("%s was damaged (%s): it is now %s, and a new one was made",
+			db->path, db->damage, aside);
+		free(take_ptr(&db->damage));
+		rc = open_once(db, &version);
 	}
-	*ret = new_db(h, path, schema);
+	if (rc)
+		return fail_code(db->path, db->h, rc, e);
+	return is_newer(db, version) ? fail_newer(db, version, e) : 0;
+}
+
+static int
+open_with(const char *path, const struct db_schema *schema, bool alone, struct db **ret,
+	char **ret_note, struct err *e)
+{
+	cleanup_free char *note = NULL;
+	int rc = configure_library();
+	struct db *db;
+
+	if (rc)
+		return fail_code(path, NULL, rc, e);
+	db = new_db(path, schema);
+	db->alone = alone;
+	if (open_or_renew(db, &note, e)) {
+		db_close(db);
+		return -1;
+	}
+	*ret = db;
+	if (ret_note)
+		*ret_note = take_ptr(&note);
 	return 0;
 }
 
@@ -239,39 +557,13 @@ int
 db_open(const char *path, const struct db_schema *schema, struct db **ret, char **ret_note,
 	struct err *e)
 {
-	sqlite3 *h = NULL;
-	int64_t version = 0;
-	char *note = NULL;
-	int rc, r = 0;
+	return open_with(path, schema, false, ret, ret_note, e);
+}
 
-	configure_library();
-	rc = open_once(path, schema, false, &h, &version);
-	if (is_damage(rc)) {
-		sqlite3_close(h);
-		h = NULL;
-		if (move_aside(path))
-			return err_set(e, ERR_IO, 0, "%s is damaged (%s): remove it", path,
-				sqlite3_errstr(rc));
-		note = xasprintf("%s was damaged (%s): it is now %s.broken, and a new one was made",
-			path, sqlite3_errstr(rc), path);
-		rc = open_once(path, schema, false, &h, &version);
-	}
-	r = rc ? fail_code(path, h, rc, e) : check_version(path, version, schema, e);
-	if (r) {
-		sqlite3_close(h);
-		free(note);
-		if (!schema->forgettable || !err_is_no_room(e->num))
-			return r;
-		/* It is the workspace's own, and whoever has the run lock is its only writer. */
-		err_clear(e);
-		return db_open_alone(path, schema, ret, e);
-	}
-	*ret = new_db(h, path, schema);
-	if (ret_note)
-		*ret_note = note;
-	else
-		free(note);
-	return 0;
+int
+db_open_alone(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
+{
+	return open_with(path, schema, true, ret, NULL, e);
 }
 
 /* SQLite's name for a file that nobody changes: "file:", the path with what is special escaped. */
@@ -290,48 +582,70 @@ immutable_uri(const char *path)
 	return strbuf_take(&uri);
 }
 
-int
-db_open_reading(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
+static int
+open_look(struct db *db, const char *name, int flags, int64_t *ret_version)
 {
-	enum {
-		FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-			SQLITE_OPEN_NOFOLLOW
-	};
-	cleanup_free char *uri = immutable_uri(path);
-	sqlite3 *h = NULL;
-	int64_t version = 0;
-	int rc, r;
+	int rc = sqlite3_open_v2(name, &db->h,
+		flags | SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+			SQLITE_OPEN_NOFOLLOW,
+		NULL);
 
-	configure_library();
-	rc = sqlite3_open_v2(path, &h, FLAGS, NULL);
+	db->steps = 0;
 	if (!rc)
-		rc = sqlite3_busy_timeout(h, BUSY_MS);
+		rc = restrain(db);
 	if (!rc)
-		rc = user_version(h, &version);
+		rc = user_version(db->h, ret_version);
+	if (!rc && db->schema->shape && *ret_version == (int64_t)db->schema->nmigrations)
+		rc = check_shape(db->h, db->schema);
+	return rc;
+}
+
+static int
+look(struct db *db, struct err *e)
+{
+	cleanup_free char *uri = immutable_uri(db->path);
+	int64_t version = 0;
+	int rc = open_look(db, db->path, 0, &version);
+
 	/* The log has an index, which is beside it or has to be made. Where that cannot be, nobody has
 	 * the file open who writes, or it is on a disk that others write: what a look-up finds then is
 	 * proven by digests like all that a cache says. */
 	if ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY) {
-		sqlite3_close(h);
-		h = NULL;
-		rc = sqlite3_open_v2(uri, &h, FLAGS | SQLITE_OPEN_URI, NULL);
-		if (!rc)
-			rc = user_version(h, &version);
+		close_handle(db);
+		rc = open_look(db, uri, SQLITE_OPEN_URI, &version);
 	}
-	if (is_damage(rc))
-		r = err_set(e, ERR_IO, 0, "%s is damaged (%s)", path, sqlite3_errstr(rc));
-	else
-		r = rc ? fail_code(path, h, rc, e) : check_version(path, version, schema, e);
-	if (!r && (uint64_t)version < schema->nmigrations)
-		r = err_set(e, ERR_IO, 0,
+	db->damage = rc ? damage_of(db, rc) : NULL;
+	if (!rc && version < 0)
+		db->damage = xstrdup("its version is below 0");
+	if (db->damage)
+		return fail_damaged(db, e);
+	if (rc)
+		return fail_code(db->path, db->h, rc, e);
+	if (is_newer(db, version))
+		return fail_newer(db, version, e);
+	if ((uint64_t)version < db->schema->nmigrations)
+		return err_set(e, ERR_IO, 0,
 			"%s was written by an older vx (version %lld, this one reads %zu), and "
 			"cannot be written to bring it up to date",
-			path, (long long)version, schema->nmigrations);
-	if (r) {
-		sqlite3_close(h);
-		return r;
+			db->path, (long long)version, db->schema->nmigrations);
+	return 0;
+}
+
+int
+db_open_reading(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
+{
+	int rc = configure_library();
+	struct db *db;
+
+	if (rc)
+		return fail_code(path, NULL, rc, e);
+	db = new_db(path, schema);
+	db->looks = true;
+	if (look(db, e)) {
+		db_close(db);
+		return -1;
 	}
-	*ret = new_db(h, path, schema);
+	*ret = db;
 	return 0;
 }
 
@@ -345,6 +659,7 @@ db_close(struct db *db)
 	if (sqlite3_close(db->h))
 		log_debug("cache", "%s: close: %s", db->path, sqlite3_errmsg(db->h));
 	free(db->stmts);
+	free(db->damage);
 	free(db->path);
 	free(db);
 }
@@ -356,6 +671,9 @@ db_use(struct db *db, size_t statement, struct err *e)
 
 	if (db->cur)
 		bug("%s: statement %zu while another is in use", db->path, statement);
+	if (db->damage)
+		return fail_damaged(db, e);
+	db->steps = 0;
 	if (!*s) {
 		int rc = sqlite3_prepare_v3(db->h, db->schema->statements[statement], -1,
 			SQLITE_PREPARE_PERSISTENT, s, NULL);
@@ -402,8 +720,14 @@ db_bind_blob(struct db *db, int col, const void *p, size_t n)
 int
 db_step(struct db *db, struct err *e)
 {
-	int rc = db->bind_rc ? db->bind_rc : sqlite3_step(db->cur);
+	int rc = db->bind_rc;
 
+	if (rc)
+		return fail_code(db->path, db->h, rc, e);
+	rc = sqlite3_step(db->cur);
+	/* One that is written is ours. */
+	if ((rc & 0xff) == SQLITE_TOOBIG && !sqlite3_stmt_readonly(db->cur))
+		return fail_code(db->path, db->h, rc, e);
 	if (rc == SQLITE_ROW)
 		return 1;
 	if (rc == SQLITE_DONE)
@@ -457,8 +781,14 @@ db_run(struct db *db, struct err *e)
 static int
 plain(struct db *db, const char *sql, struct err *e)
 {
-	int rc = sqlite3_exec(db->h, sql, NULL, NULL, NULL);
+	int rc;
 
+	if (db->damage)
+		return fail_damaged(db, e);
+	rc = sqlite3_exec(db->h, sql, NULL, NULL, NULL);
+	/* A transaction that a full disk has ended cannot be committed: nothing is wrong with the file. */
+	if ((rc & 0xff) == SQLITE_ERROR)
+		return fail_code(db->path, db->h, rc, e);
 	return rc ? fail(db, rc, e) : 0;
 }
 

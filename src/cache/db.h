@@ -20,6 +20,12 @@ struct db_schema {
 	size_t nstatements;
 	/* Nothing of worth is lost when the machine crashes and the file with it: never synced. */
 	bool forgettable;
+	/* What sqlite_schema then holds, text by text, NULL where SQLite made an index by itself; a file that
+	 * holds anything else is a damaged one. NULL: not looked at. */
+	const char *const *shape;
+	size_t nshape;
+	int longest;         /* bytes of a value or a row; 0: what SQLite allows */
+	uint64_t most_steps; /* of a statement; 0: a thousand million */
 };
 
 /* WAL, busy timeout 5 s, foreign keys on. An older schema is migrated, a newer one refused naming

@@ -39,60 +39,78 @@ enum {
 	STATEMENTS,
 };
 
-static const char version_1[] =
-	"CREATE TABLE names("
-	"  id INTEGER PRIMARY KEY,"
-	"  name TEXT NOT NULL UNIQUE"
-	");"
-	"CREATE TABLE runs("
-	"  id INTEGER PRIMARY KEY,"
-	"  run_id TEXT NOT NULL UNIQUE,"
-	"  command TEXT NOT NULL,"
-	"  started_ns INTEGER NOT NULL,"
-	"  ended_ns INTEGER NOT NULL,"
-	"  concurrency INTEGER NOT NULL,"
-	"  exit_code INTEGER NOT NULL,"
+#define NAMES                                                                                      \
+	"CREATE TABLE names("                                                                      \
+	"  id INTEGER PRIMARY KEY,"                                                                \
+	"  name TEXT NOT NULL UNIQUE"                                                              \
+	")"
+#define RUNS_BEGIN                                                                                 \
+	"CREATE TABLE runs("                                                                       \
+	"  id INTEGER PRIMARY KEY,"                                                                \
+	"  run_id TEXT NOT NULL UNIQUE,"                                                           \
+	"  command TEXT NOT NULL,"                                                                 \
+	"  started_ns INTEGER NOT NULL,"                                                           \
+	"  ended_ns INTEGER NOT NULL,"                                                             \
+	"  concurrency INTEGER NOT NULL,"                                                          \
+	"  exit_code INTEGER NOT NULL,"                                                            \
 	"  ntasks INTEGER NOT NULL"
-	");"
-	"CREATE TABLE tasks("
-	"  run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
-	"  task INTEGER NOT NULL,"
-	"  status TEXT NOT NULL,"
-	"  cache TEXT NOT NULL,"
-	"  key BLOB,"
-	"  exit_code INTEGER NOT NULL,"
-	"  duration_ns INTEGER NOT NULL,"
-	"  cpu_us INTEGER NOT NULL,"
-	"  peak_rss_kb INTEGER NOT NULL,"
-	"  started_ns INTEGER NOT NULL,"
-	"  timed_out INTEGER NOT NULL,"
-	"  blocked_by INTEGER,"
-	"  findings INTEGER NOT NULL,"
-	"  PRIMARY KEY(run, task)"
-	") WITHOUT ROWID;"
-	"CREATE INDEX tasks_executed ON tasks(task, run)"
-	"  WHERE status = 'success' AND cache IN ('miss', 'no-cache');"
-	"CREATE TABLE denials("
-	"  run INTEGER NOT NULL,"
-	"  task INTEGER NOT NULL,"
-	"  n INTEGER NOT NULL,"
-	"  op TEXT NOT NULL,"
-	"  path TEXT NOT NULL,"
-	"  class TEXT NOT NULL,"
-	"  program TEXT,"
-	"  pid INTEGER NOT NULL,"
-	"  grant_text TEXT,"
-	"  PRIMARY KEY(run, task, n),"
-	"  FOREIGN KEY(run, task) REFERENCES tasks(run, task) ON DELETE CASCADE"
-	") WITHOUT ROWID;"
-	"CREATE TABLE key_texts("
-	"  key BLOB PRIMARY KEY,"
-	"  text BLOB NOT NULL,"
-	"  added_ns INTEGER NOT NULL"
-	");"
-	"CREATE INDEX key_texts_added ON key_texts(added_ns);";
+#define TASKS                                                                                      \
+	"CREATE TABLE tasks("                                                                      \
+	"  run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"                            \
+	"  task INTEGER NOT NULL,"                                                                 \
+	"  status TEXT NOT NULL,"                                                                  \
+	"  cache TEXT NOT NULL,"                                                                   \
+	"  key BLOB,"                                                                              \
+	"  exit_code INTEGER NOT NULL,"                                                            \
+	"  duration_ns INTEGER NOT NULL,"                                                          \
+	"  cpu_us INTEGER NOT NULL,"                                                               \
+	"  peak_rss_kb INTEGER NOT NULL,"                                                          \
+	"  started_ns INTEGER NOT NULL,"                                                           \
+	"  timed_out INTEGER NOT NULL,"                                                            \
+	"  blocked_by INTEGER,"                                                                    \
+	"  findings INTEGER NOT NULL,"                                                             \
+	"  PRIMARY KEY(run, task)"                                                                 \
+	") WITHOUT ROWID"
+#define TASKS_EXECUTED                                                                             \
+	"CREATE INDEX tasks_executed ON tasks(task, run)"                                          \
+	"  WHERE status = 'success' AND cache IN ('miss', 'no-cache')"
+#define DENIALS                                                                                    \
+	"CREATE TABLE denials("                                                                    \
+	"  run INTEGER NOT NULL,"                                                                  \
+	"  task INTEGER NOT NULL,"                                                                 \
+	"  n INTEGER NOT NULL,"                                                                    \
+	"  op TEXT NOT NULL,"                                                                      \
+	"  path TEXT NOT NULL,"                                                                    \
+	"  class TEXT NOT NULL,"                                                                   \
+	"  program TEXT,"                                                                          \
+	"  pid INTEGER NOT NULL,"                                                                  \
+	"  grant_text TEXT,"                                                                       \
+	"  PRIMARY KEY(run, task, n),"                                                             \
+	"  FOREIGN KEY(run, task) REFERENCES tasks(run, task) ON DELETE CASCADE"                   \
+	") WITHOUT ROWID"
+#define KEY_TEXTS                                                                                  \
+	"CREATE TABLE key_texts("                                                                  \
+	"  key BLOB PRIMARY KEY,"                                                                  \
+	"  text BLOB NOT NULL,"                                                                    \
+	"  added_ns INTEGER NOT NULL"                                                              \
+	")"
+#define KEY_TEXTS_ADDED "CREATE INDEX key_texts_added ON key_texts(added_ns)"
+static const char version_1[] = NAMES ";" RUNS_BEGIN ");" TASKS ";" TASKS_EXECUTED ";" DENIALS
+				      ";" KEY_TEXTS ";" KEY_TEXTS_ADDED ";";
 static const char version_2[] = "ALTER TABLE runs ADD COLUMN hits BLOB;";
 static const char *const migrations[] = {version_1, version_2};
+static const char *const shape[] = {
+	NAMES,
+	NULL,
+	RUNS_BEGIN ", hits BLOB)",
+	NULL,
+	TASKS,
+	TASKS_EXECUTED,
+	DENIALS,
+	KEY_TEXTS,
+	NULL,
+	KEY_TEXTS_ADDED,
+};
 
 static const char *const statements[STATEMENTS] = {
 	[NAMES_ALL] = "SELECT id, name FROM names",
@@ -123,7 +141,15 @@ static const char *const statements[STATEMENTS] = {
 };
 
 static const struct db_schema schema = {
-	migrations, array_len(migrations), statements, STATEMENTS, true};
+	.migrations = migrations,
+	.nmigrations = array_len(migrations),
+	.statements = statements,
+	.nstatements = STATEMENTS,
+	.forgettable = true,
+	.shape = shape,
+	.nshape = array_len(shape),
+	.longest = 512 << 20,
+};
 
 struct history {
 	struct db *db;
@@ -217,7 +243,7 @@ find_names(struct recording *rc, const struct history_run *run)
 		return -1;
 	while ((r = db_step(rc->db, rc->e)) > 0) {
 		const char *name = db_get_text(rc->db, 1);
-		struct htab_entry *en = htab_findn(&rc->names, name, strlen(name));
+		struct htab_entry *en = name ? htab_findn(&rc->names, name, strlen(name)) : NULL;
 
 		if (en)
 			en->value = (void *)(intptr_t)db_get_int(rc->db, 0);

@@ -33,31 +33,35 @@ enum {
 	ENTRY_STATEMENTS
 };
 
-static const char entry_version_1[] = "CREATE TABLE entries("
-				      "  key BLOB PRIMARY KEY,"
-				      "  task TEXT NOT NULL,"
-				      "  making INTEGER NOT NULL,"
-				      "  tree BLOB,"
-				      "  bytes INTEGER NOT NULL,"
-				      "  output BLOB,"
-				      "  duration_ns INTEGER NOT NULL,"
-				      "  cpu_us INTEGER NOT NULL,"
-				      "  peak_rss_kb INTEGER NOT NULL,"
-				      "  created_ns INTEGER NOT NULL,"
-				      "  accessed_ns INTEGER NOT NULL"
-				      ") WITHOUT ROWID;";
+#define ENTRIES                                                                                    \
+	"CREATE TABLE entries("                                                                    \
+	"  key BLOB PRIMARY KEY,"                                                                  \
+	"  task TEXT NOT NULL,"                                                                    \
+	"  making INTEGER NOT NULL,"                                                               \
+	"  tree BLOB,"                                                                             \
+	"  bytes INTEGER NOT NULL,"                                                                \
+	"  output BLOB,"                                                                           \
+	"  duration_ns INTEGER NOT NULL,"                                                          \
+	"  cpu_us INTEGER NOT NULL,"                                                               \
+	"  peak_rss_kb INTEGER NOT NULL,"                                                          \
+	"  created_ns INTEGER NOT NULL,"                                                           \
+	"  accessed_ns INTEGER NOT NULL"                                                           \
+	") WITHOUT ROWID"
+#define UPKEEP                                                                                     \
+	"CREATE TABLE upkeep("                                                                     \
+	"  id INTEGER PRIMARY KEY CHECK(id = 1),"                                                  \
+	"  bytes INTEGER NOT NULL,"                                                                \
+	"  swept_ns INTEGER NOT NULL,"                                                             \
+	"  told_ns INTEGER NOT NULL"                                                               \
+	")"
 /* A cache of before has no size yet: it is due for cleaning, which counts it. */
 static const char entry_version_2[] =
-	"CREATE TABLE upkeep("
-	"  id INTEGER PRIMARY KEY CHECK(id = 1),"
-	"  bytes INTEGER NOT NULL,"
-	"  swept_ns INTEGER NOT NULL,"
-	"  told_ns INTEGER NOT NULL"
-	");"
-	"INSERT INTO upkeep(id, bytes, swept_ns, told_ns) VALUES(1, 0,"
-	" CASE WHEN EXISTS(SELECT 1 FROM entries) THEN 0"
-	" ELSE strftime('%s', 'now') * 1000000000 END, 0);";
-static const char *const entry_migrations[] = {entry_version_1, entry_version_2};
+	UPKEEP ";"
+	       "INSERT INTO upkeep(id, bytes, swept_ns, told_ns) VALUES(1, 0,"
+	       " CASE WHEN EXISTS(SELECT 1 FROM entries) THEN 0"
+	       " ELSE strftime('%s', 'now') * 1000000000 END, 0);";
+static const char *const entry_migrations[] = {ENTRIES, entry_version_2};
+static const char *const entry_shape[] = {ENTRIES, UPKEEP};
 
 static const char entry_get[] =
 	"SELECT making, tree, bytes, output, accessed_ns FROM entries WHERE key = ?1";
@@ -82,7 +86,14 @@ static const char *const entry_statements[ENTRY_STATEMENTS] = {
 };
 
 static const struct db_schema entry_schema = {
-	entry_migrations, array_len(entry_migrations), entry_statements, ENTRY_STATEMENTS, false};
+	.migrations = entry_migrations,
+	.nmigrations = array_len(entry_migrations),
+	.statements = entry_statements,
+	.nstatements = ENTRY_STATEMENTS,
+	.shape = entry_shape,
+	.nshape = array_len(entry_shape),
+	.longest = 1 << 20,
+};
 
 enum {
 	STAMP_GET,
@@ -92,12 +103,14 @@ enum {
 	STAMP_STATEMENTS
 };
 
-static const char stamp_version_1[] = "CREATE TABLE stamps("
-				      "  task TEXT PRIMARY KEY,"
-				      "  key BLOB NOT NULL,"
-				      "  seen BLOB NOT NULL"
-				      ");";
-static const char *const stamp_migrations[] = {stamp_version_1};
+#define STAMPS                                                                                     \
+	"CREATE TABLE stamps("                                                                     \
+	"  task TEXT PRIMARY KEY,"                                                                 \
+	"  key BLOB NOT NULL,"                                                                     \
+	"  seen BLOB NOT NULL"                                                                     \
+	")"
+static const char *const stamp_migrations[] = {STAMPS};
+static const char *const stamp_shape[] = {STAMPS, NULL};
 
 static const char *const stamp_statements[STAMP_STATEMENTS] = {
 	[STAMP_GET] = "SELECT key, seen FROM stamps WHERE task = ?1",
@@ -107,7 +120,15 @@ static const char *const stamp_statements[STAMP_STATEMENTS] = {
 };
 
 static const struct db_schema stamp_schema = {
-	stamp_migrations, array_len(stamp_migrations), stamp_statements, STAMP_STATEMENTS, true};
+	.migrations = stamp_migrations,
+	.nmigrations = array_len(stamp_migrations),
+	.statements = stamp_statements,
+	.nstatements = STAMP_STATEMENTS,
+	.forgettable = true,
+	.shape = stamp_shape,
+	.nshape = array_len(stamp_shape),
+	.longest = 512 << 20,
+};
 
 /* A stamp that is looked at ahead. */
 struct ahead {

@@ -530,13 +530,23 @@ static void
 test_migration(void)
 {
 	static const char *const one[] = {
-		"CREATE TABLE entries(key BLOB PRIMARY KEY, task TEXT NOT NULL, making INTEGER NOT "
-		"NULL, tree BLOB, bytes INTEGER NOT NULL, output BLOB, duration_ns INTEGER NOT "
-		"NULL, cpu_us INTEGER NOT NULL, peak_rss_kb INTEGER NOT NULL, created_ns INTEGER "
-		"NOT NULL, accessed_ns INTEGER NOT NULL) WITHOUT ROWID;"
+		"CREATE TABLE entries("
+		"  key BLOB PRIMARY KEY,"
+		"  task TEXT NOT NULL,"
+		"  making INTEGER NOT NULL,"
+		"  tree BLOB,"
+		"  bytes INTEGER NOT NULL,"
+		"  output BLOB,"
+		"  duration_ns INTEGER NOT NULL,"
+		"  cpu_us INTEGER NOT NULL,"
+		"  peak_rss_kb INTEGER NOT NULL,"
+		"  created_ns INTEGER NOT NULL,"
+		"  accessed_ns INTEGER NOT NULL"
+		") WITHOUT ROWID;"
 		"INSERT INTO entries VALUES(zeroblob(32), 'a#b', 0, NULL, 0, NULL, 1, 1, 1, 1, 1)"};
 	static const char *const sql[] = {"SELECT 1"};
-	const struct db_schema old = {one, 1, sql, 1, false};
+	const struct db_schema old = {
+		.migrations = one, .nmigrations = 1, .statements = sql, .nstatements = 1};
 	struct err e = ERR_INIT;
 	char path[100];
 	struct db *db;

@@ -101,7 +101,11 @@ static int64_t
 count(size_t what)
 {
 	static const char *const migrations[2] = {"", ""};
-	const struct db_schema schema = {migrations, 2, count_sql, array_len(count_sql), true};
+	const struct db_schema schema = {.migrations = migrations,
+		.nmigrations = 2,
+		.statements = count_sql,
+		.nstatements = array_len(count_sql),
+		.forgettable = true};
 	struct err e = ERR_INIT;
 	struct db *db;
 	char path[100];

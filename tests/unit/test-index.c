@@ -5,7 +5,10 @@
 #include "tests/unit/ws.h"
 #include "util/clock.h"
 #include "util/fd.h"
+#include "util/strbuf.h"
 #include "util/strvec.h"
+#include <endian.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 
@@ -182,8 +185,20 @@ test_versions(void)
 		"CREATE TABLE t(a)", "ALTER TABLE t ADD b", "INSERT INTO t VALUES(1, 2)"};
 	static const char *const sql[] = {"SELECT count(*) FROM t"};
 	static const char *const bad[] = {"CREATE TABLE t(a)", "SELECT nonsense"};
-	const struct db_schema old = {one, 1, sql, 1, false}, new = {three, 3, sql, 1, true},
-			       broken = {bad, 2, sql, 1, true};
+	const struct db_schema old = {.migrations = one,
+				       .nmigrations = 1,
+				       .statements = sql,
+				       .nstatements = 1},
+			       new = {.migrations = three,
+				       .nmigrations = 3,
+				       .statements = sql,
+				       .nstatements = 1,
+				       .forgettable = true},
+			       broken = {.migrations = bad,
+				       .nmigrations = 2,
+				       .statements = sql,
+				       .nstatements = 1,
+				       .forgettable = true};
 	struct err e = ERR_INIT;
 	char path[100];
 	struct db *db;
@@ -206,6 +221,261 @@ test_versions(void)
 	ok(db_open(path, &old, &db, NULL, &e) < 0, "a newer file is refused");
 	ok_err(&e, "test.db was written by a newer vx (version 3, this one reads up to 1)",
 		"naming the file and both versions");
+	ws_end();
+}
+
+/* What somebody else may have written. */
+
+static void
+execute(const char *name, const char *sql)
+{
+	cleanup_free char *path = path_join(ws_path, name);
+	sqlite3 *h = NULL;
+
+	if (sqlite3_open(path, &h) || sqlite3_exec(h, sql, NULL, NULL, NULL))
+		bug("%s: %s", sql, sqlite3_errmsg(h));
+	sqlite3_close(h);
+}
+
+static bool
+is_there(const char *name)
+{
+	struct stat st;
+
+	return !fstatat(ws_fd, name, &st, AT_SYMLINK_NOFOLLOW);
+}
+
+static void
+add_be32(struct strbuf *out, uint32_t v)
+{
+	v = htobe32(v);
+	strbuf_add(out, &v, sizeof(v));
+}
+
+/* A journal that is to be rolled back, and then what it is a part of, `victim`, removed. */
+static void
+plant_journal(const char *name, const char *victim)
+{
+	static const char magic[] = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", zeros[512];
+	cleanup_free char *path = path_join(ws_path, victim);
+	cleanup_free char *journal = xasprintf("%s-journal", name);
+	cleanup_free char *wal = xasprintf("%s-wal", name), *shm = xasprintf("%s-shm", name);
+	cleanup_strbuf struct strbuf b = STRBUF_INIT;
+	uint32_t sum = 0;
+	struct stat st;
+
+	execute(name, "PRAGMA wal_checkpoint(TRUNCATE)");
+	unlinkat(ws_fd, wal, 0);
+	unlinkat(ws_fd, shm, 0);
+	if (fstatat(ws_fd, name, &st, 0))
+		bug("%s", name);
+	for (const char *s = path; *s; s++)
+		sum += (unsigned char)*s;
+	strbuf_add(&b, magic, 8);
+	add_be32(&b, 0);
+	add_be32(&b, 1);
+	add_be32(&b, (uint32_t)(st.st_size / 4096));
+	add_be32(&b, 512);
+	add_be32(&b, 4096);
+	strbuf_add(&b, zeros, 512 - b.len);
+	add_be32(&b, 0x40000000 / 4096 + 1);
+	strbuf_adds(&b, path);
+	add_be32(&b, (uint32_t)strlen(path));
+	add_be32(&b, sum);
+	strbuf_add(&b, magic, 8);
+	write_file(journal, b.buf, b.len);
+}
+
+static void
+test_journals(void)
+{
+	static const char *const names[] = {"index.db", "state.db"};
+
+	ws_begin();
+	open_index(NULL);
+	put(1, MADE_PROVEN, 1);
+	close_index();
+	for (size_t i = 0; i < array_len(names); i++) {
+		cleanup_free char *journal = xasprintf("%s-journal", names[i]);
+
+		write_file("victim", "mine", 4);
+		plant_journal(names[i], "victim");
+		open_index(NULL);
+		ok(is_there("victim"), "what the journal of %s names stays", names[i]);
+		ok(!is_there(journal), "the journal does not");
+		ok_int((long long)bytes_of(1), 1, "nothing else is lost");
+		close_index();
+	}
+	ws_end();
+}
+
+/* A file that is not SQLite's is set aside, with its log, and a new one works. */
+static void
+check_renewed(const char *note, const char *what)
+{
+	open_index(note);
+	ok(put(1, MADE_PROVEN, 1) == 1, "%s: a new one works", what);
+	close_index();
+	open_index(NULL);
+	ok(bytes_of(1) == 1, "%s: and lasts", what);
+	close_index();
+}
+
+static void
+test_schemas(void)
+{
+	static const char endless[] =
+		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+		" SELECT count(*) FROM c";
+	cleanup_free char *view = xasprintf(
+		"ALTER TABLE entries RENAME TO e; CREATE VIEW entries AS SELECT e.* FROM e"
+		" WHERE (%s) > 0",
+		endless);
+	cleanup_free char *trigger = xasprintf("CREATE TRIGGER t AFTER INSERT ON entries BEGIN"
+					       " DELETE FROM entries WHERE (%s) < 0; END",
+		endless);
+	const char *const sql[] = {view, trigger, "PRAGMA user_version = 0",
+		"PRAGMA user_version = 1", "PRAGMA user_version = -5", "DROP TABLE entries",
+		"CREATE TABLE more(a)", "CREATE INDEX more ON entries(bytes)",
+		"DROP TABLE upkeep; CREATE TABLE upkeep(id, bytes, swept_ns, told_ns)",
+		"DROP TABLE upkeep; CREATE TABLE upkeep(id, swept_ns, told_ns,"
+		" bytes AS (length(zeroblob(900000000))))"};
+
+	for (size_t i = 0; i < array_len(sql); i++) {
+		ws_begin();
+		open_index(NULL);
+		put(1, MADE_PROVEN, 1);
+		close_index();
+		execute("index.db", sql[i]);
+		check_renewed("index.db.broken, and a new one was made", sql[i]);
+		ws_end();
+	}
+	ws_begin();
+	open_index(NULL);
+	close_index();
+	execute("state.db",
+		"DROP TABLE stamps; CREATE VIEW stamps AS SELECT 1 task, 2 key, 3 seen");
+	check_renewed("state.db.broken", "a view of stamps");
+	ws_end();
+}
+
+static void
+plant(const char *kind, const char *name)
+{
+	unlinkat(ws_fd, name, 0);
+	if (!strcmp(kind, "fifo")            ? mkfifoat(ws_fd, name, 0666)
+		: !strcmp(kind, "directory") ? mkdirat(ws_fd, name, 0777)
+		: !strcmp(kind, "link")      ? symlinkat("victim", ws_fd, name)
+					     : linkat(ws_fd, "victim", ws_fd, name, 0))
+		bug("%s %s: %s", kind, name, strerror(errno));
+}
+
+static void
+test_odd_parts(void)
+{
+	static const char *const kinds[] = {"fifo", "directory", "link", "second name"};
+	static const char *const names[] = {"index.db", "index.db-wal", "index.db-shm",
+		"index.db-journal", "state.db", "state.db-wal", "state.db-shm"};
+
+	for (size_t i = 0; i < array_len(kinds) * array_len(names); i++) {
+		const char *kind = kinds[i % array_len(kinds)], *name = names[i / array_len(kinds)];
+		cleanup_free char *note = NULL;
+		cleanup_close int fd = -1;
+		struct err e = ERR_INIT;
+		char text[8];
+
+		ws_begin();
+		write_file("victim", "mine", 4);
+		open_index(NULL);
+		close_index();
+		plant(kind, name);
+		ok(!index_open(ws_path, ws_path, &ix, &note, &e) && put(1, MADE_PROVEN, 1) == 1,
+			"%s is a %s: all works (%s)", name, kind, note ? note : e.text);
+		close_index();
+		fd = openat(ws_fd, "victim", O_RDONLY | O_CLOEXEC);
+		ok(read(fd, text, sizeof(text)) == 4 && !memcmp(text, "mine", 4),
+			"nobody's file is touched");
+		ws_end();
+	}
+
+	ws_begin();
+	open_index(NULL);
+	close_index();
+	mkdirat(ws_fd, "index.db.broken", 0777);
+	plant("fifo", "index.db");
+	check_renewed("index.db.broken-2", "the name for what is broken is taken");
+	ws_end();
+}
+
+static void
+test_endless(void)
+{
+	static const char *const one[] = {"CREATE TABLE t(a)"};
+	static const char *const sql[] = {"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
+					  "FROM c) SELECT count(*) FROM c",
+		"SELECT count(*) FROM t"};
+	const struct db_schema schema = {.migrations = one,
+				       .nmigrations = 1,
+				       .statements = sql,
+				       .nstatements = 2,
+				       .most_steps = 1000 * 1000},
+			       patient = {.migrations = one,
+				       .nmigrations = 1,
+				       .statements = sql,
+				       .nstatements = 2};
+	const struct timespec no_time = {0};
+	cleanup_free char *path = NULL;
+	struct err e = ERR_INIT;
+	struct db *db;
+	sigset_t term;
+
+	ws_begin();
+	path = path_join(ws_path, "test.db");
+	if (db_open(path, &schema, &db, NULL, &e))
+		bug("%s", e.text);
+	ok(!db_use(db, 0, &e) && db_step(db, &e) < 0, "a look-up that has no end ends");
+	ok_err(&e, "has no end): it is now", "as damage");
+	db_reset(db);
+	err_clear(&e);
+	ok(db_use(db, 1, &e) < 0 && !is_there("test.db"), "nothing more is asked");
+	err_clear(&e);
+	db_close(db);
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	if (db_open(path, &patient, &db, NULL, &e))
+		bug("%s", e.text);
+	raise(SIGTERM);
+	ok(!db_use(db, 0, &e) && db_step(db, &e) < 0 && e.num == ECANCELED,
+		"a signal that ends the run is heard: %s", e.text);
+	db_reset(db);
+	err_clear(&e);
+	sigtimedwait(&term, NULL, &no_time);
+	sigprocmask(SIG_UNBLOCK, &term, NULL);
+	ok(!db_use(db, 1, &e) && db_step(db, &e) == 1 && is_there("test.db"),
+		"the file is none the worse");
+	db_reset(db);
+	db_close(db);
+	ws_end();
+}
+
+static void
+test_large(void)
+{
+	struct digest d = key(1);
+	struct entry en;
+	struct err e = ERR_INIT;
+
+	ws_begin();
+	open_index(NULL);
+	put(1, MADE_PROVEN, 1);
+	close_index();
+	execute("index.db", "UPDATE entries SET output = zeroblob(5000000)");
+	open_index(NULL);
+	ok(index_get(ix, &d, &en, &e) < 0, "a value larger than any of vx's is not read");
+	ok_err(&e, "index.db is damaged (a value in it is too large)", "but damage");
+	close_index();
 	ws_end();
 }
 
@@ -521,6 +791,11 @@ main(void)
 	test_entries();
 	test_damaged();
 	test_versions();
+	test_journals();
+	test_schemas();
+	test_odd_parts();
+	test_endless();
+	test_large();
 	test_stamps();
 	test_coarse_times();
 	test_stamped_names();
