@@ -361,6 +361,9 @@ is_logged(sqlite3 *h, bool *ret)
  * folds its log at close, so that the next open need not read it.
  *
  * The step to WAL mode writes the first page, and would keep a journal of that in a file.
+ *
+ * The index of a log is shared memory in a file: whoever cuts that short ends us by SIGBUS. Where nobody
+ * else may have the file open it is our own memory, because the lock is exclusive before the first look.
  */
 static int
 configure(sqlite3 *h, bool forgettable)
@@ -368,6 +371,8 @@ configure(sqlite3 *h, bool forgettable)
 	bool logged = false;
 	int rc = sqlite3_db_config(h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !forgettable, NULL);
 
+	if (!rc && forgettable)
+		rc = sqlite3_exec(h, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
 	if (!rc)
 		rc = is_logged(h, &logged);
 	if (!rc && !logged)
@@ -642,6 +647,56 @@ db_open_reading(const char *path, const struct db_schema *schema, struct db **re
 	db = new_db(path, schema);
 	db->looks = true;
 	if (look(db, e)) {
+		db_close(db);
+		return -1;
+	}
+	*ret = db;
+	return 0;
+}
+
+static int
+look_unlocked(struct db *db, struct err *e)
+{
+	cleanup_free char *uri = immutable_uri(db->path);
+	int64_t version = 0;
+	int rc = open_look(db, uri, SQLITE_OPEN_URI, &version);
+
+	return rc || version != (int64_t)db->schema->nmigrations ? fail_code(db->path, db->h, rc, e)
+								 : 0;
+}
+
+/* Of the same tables, without a file. */
+static int
+make_empty(struct db *db)
+{
+	int rc = sqlite3_open_v2(":memory:", &db->h,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+
+	if (!rc)
+		rc = restrain(db);
+	for (size_t i = 0; !rc && i < db->schema->nmigrations; i++)
+		rc = sqlite3_exec(db->h, db->schema->migrations[i], NULL, NULL, NULL);
+	return rc;
+}
+
+int
+db_open_beside(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
+{
+	int rc = configure_library();
+	struct err why = ERR_INIT;
+	struct db *db;
+
+	if (rc)
+		return fail_code(path, NULL, rc, e);
+	db = new_db(path, schema);
+	db->looks = true;
+	if (look_unlocked(db, &why)) {
+		log_debug("cache", "not read: %s", why.text);
+		close_handle(db);
+		rc = make_empty(db);
+	}
+	if (rc) {
+		fail_code(path, db->h, rc, e);
 		db_close(db);
 		return -1;
 	}

@@ -18,7 +18,8 @@ struct db_schema {
 	size_t nmigrations;            /* = the current version */
 	const char *const *statements; /* by the module's own enum */
 	size_t nstatements;
-	/* Nothing of worth is lost when the machine crashes and the file with it: never synced. */
+	/* Nothing of worth is lost when the machine crashes and the file with it: never synced. It is one
+	 * process's at a time, and locked while open: no memory is shared. */
 	bool forgettable;
 	/* What sqlite_schema then holds, text by text, NULL where SQLite made an index by itself; a file that
 	 * holds anything else is a damaged one. NULL: not looked at. */
@@ -29,17 +30,26 @@ struct db_schema {
 };
 
 /* WAL, busy timeout 5 s, foreign keys on. An older schema is migrated, a newer one refused naming
- * the file and both versions. A corrupt file is moved aside ("….broken"), said in *ret_note
- * (malloc'd, or NULL) and made anew: a cache may forget, it may not stop the work. Damage that
- * shows only later is an error of the statement that met it, and the file is moved aside for the
- * next start. Where there is no room to open one that is forgettable, it is opened as by db_open_alone. */
+ * the file and both versions. Nothing that lies there is obeyed, for somebody else may have made it: a
+ * journal is removed unread, links, fifos and files that have a second name are not opened, views and triggers
+ * are off. What is corrupt, is none of those files, or has other tables is damaged: it is moved aside
+ * ("….broken"), said in *ret_note (malloc'd, or NULL) and made anew: a cache may forget, it may not stop the
+ * work. Damage that shows only later is an error of the statement that met it and of all that follow,
+ * and the file is moved aside for the next start. A statement that takes too long is damage, too; one
+ * during which a stop is asked (util/stop.h) is ECANCELED. Errors of damage that could not be moved aside
+ * have the number EBADMSG. */
 int db_open(const char *path, const struct db_schema *schema, struct db **ret, char **ret_note,
 	struct err *e);
 /* Where db_open finds no room: nobody else can use the file meanwhile, so that nothing need be written to
  * share it. */
 int db_open_alone(const char *path, const struct db_schema *schema, struct db **ret, struct err *e);
-/* One that must be there, of this version, in a directory that cannot be written. */
+/* One that must be there, of this version, in a directory that cannot be written. Damage is EBADMSG. */
 int db_open_reading(
+	const char *path, const struct db_schema *schema, struct db **ret, struct err *e);
+/* A forgettable one, for look-ups alone, while another process may have it open: what was folded into the
+ * file, without its log and without a lock, so what it says may be old. One that is missing, of another
+ * version or damaged is empty. */
+int db_open_beside(
 	const char *path, const struct db_schema *schema, struct db **ret, struct err *e);
 void db_close(struct db *db);
 

@@ -156,13 +156,13 @@ struct history {
 };
 
 int
-history_open(const char *state_dir, struct history **ret, struct err *e)
+history_open(const char *state_dir, bool is_dry, struct history **ret, struct err *e)
 {
 	cleanup_free char *path = path_join(state_dir, "history.db");
 	cleanup_free char *note = NULL;
 	struct db *db;
 
-	if (db_open(path, &schema, &db, &note, e))
+	if (is_dry ? db_open_beside(path, &schema, &db, e) : db_open(path, &schema, &db, &note, e))
 		return -1;
 	if (note)
 		log_debug("cache", "%s", note);

@@ -43,7 +43,8 @@ struct history_run {
 	size_t ntasks;
 };
 
-int history_open(const char *state_dir, struct history **ret, struct err *e);
+/* A --dry has no run lock: it is beside whoever has, and reads what was there after the last run. */
+int history_open(const char *state_dir, bool is_dry, struct history **ret, struct err *e);
 void history_close(struct history *h);
 /* One transaction. */
 int history_record(struct history *h, const struct history_run *run, struct err *e);

@@ -130,6 +130,9 @@ static const struct db_schema stamp_schema = {
 	.longest = 512 << 20,
 };
 
+/* Not more than this is looked at ahead, which is kept in memory; the rest is looked at one by one. */
+static const size_t AHEAD_BYTES = 256 << 20;
+
 /* A stamp that is looked at ahead. */
 struct ahead {
 	struct digest key;
@@ -140,7 +143,7 @@ struct ahead {
 
 struct ahead_list {
 	struct ahead *v; /* in the order of by_task */
-	size_t n, cap;
+	size_t n, cap, bytes;
 	struct htab by_task; /* its names */
 	struct arena arena;
 	struct beside looker;
@@ -185,15 +188,16 @@ open_entries(const char *cache_dir, bool alone, struct db **ret, char **ret_note
 }
 
 int
-index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
-	struct err *e)
+index_open(const char *cache_dir, const char *state_dir, bool is_dry, struct index **ret,
+	char **ret_note, struct err *e)
 {
 	cleanup_free char *stamps = state_dir ? path_join(state_dir, "state.db") : NULL;
 	cleanup_free char *note_a = NULL, *note_b = NULL;
 	struct index *ix = xcalloc(1, sizeof(*ix));
 
 	if ((cache_dir && open_entries(cache_dir, !stamps, &ix->entries, &note_a, e)) ||
-		(stamps && db_open(stamps, &stamp_schema, &ix->stamps, &note_b, e))) {
+		(stamps && (is_dry ? db_open_beside(stamps, &stamp_schema, &ix->stamps, e)
+				   : db_open(stamps, &stamp_schema, &ix->stamps, &note_b, e)))) {
 		db_close(ix->entries);
 		free(ix);
 		return -1;
@@ -538,6 +542,7 @@ add_ahead(struct ahead_list *l, struct db *db)
 		return;
 	memcpy(a.key.b, key, n);
 	seen = db_get_blob(db, 2, &a.n);
+	l->bytes += len + a.n;
 	a.seen = arena_memdupz(&l->arena, seen, a.n);
 	htab_putn(&l->by_task, arena_memdupz(&l->arena, task, len), len, NULL);
 	GROW(l->v, l->n + 1, l->cap);
@@ -554,7 +559,7 @@ index_look_ahead(struct index *ix, int rootfd, struct err *e)
 	index_forget_looks(ix);
 	if (db_begin_reading(db, e) || db_use(db, STAMP_ALL, e))
 		return -1;
-	while ((r = db_step(db, e)) > 0)
+	while ((r = db_step(db, e)) > 0 && l->bytes < AHEAD_BYTES)
 		add_ahead(l, db);
 	db_reset(db);
 	if (r < 0) {

@@ -39,9 +39,10 @@ struct entry {
 
 /* *ret_note as db_open. cache_dir NULL: only what is said of stamps below may be called; state_dir NULL: only
  * the rest, and on a full disk it may be open for nobody else. In a cache directory that cannot be written
- * there must be an index, which is only read. */
-int index_open(const char *cache_dir, const char *state_dir, struct index **ret, char **ret_note,
-	struct err *e);
+ * there must be an index, which is only read. A --dry has no run lock: it is beside whoever has, reads the
+ * stamps as of the last run (db_open_beside) and may write none. */
+int index_open(const char *cache_dir, const char *state_dir, bool is_dry, struct index **ret,
+	char **ret_note, struct err *e);
 /* Writes what is pending (access times), closes. */
 void index_close(struct index *ix);
 

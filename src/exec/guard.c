@@ -127,13 +127,16 @@ be_the_guard(const struct watch *w, void (*recover)(void *ctx), void *ctx)
 
 /*
  * A group of its own is a background one to the terminal: writing there must not stop the core.
- * Tasks get the default back (proc_start).
+ * Tasks get the default back (proc_start). The loop sees the guard's death by itself; what takes long
+ * between two polls hears of it by a signal (util/stop.h). Not if the guard is dead already: the loop is
+ * next then.
  */
 static void
 be_the_core(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* not inherited by fork */
 	setpgid(0, 0);
 	sigaction(SIGTTOU, &ignore, NULL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited by fork */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/dry.h"
 #include "cache/history.h"
+#include "run/report.h"
 #include "run/run.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -15,9 +16,10 @@ struct counts {
 /* Keys, and what the cache has. Where all that a late task needs is in place, nothing will run or be
  * restored before it either, and its key is what it will be; in_place is by task. */
 static int
-look_up(struct plan *p, struct task *t, struct index *ix, const struct run_options *o,
+look_up(struct plan *p, struct task *t, struct index **ix, const struct run_options *o,
 	bool *in_place, struct err *e)
 {
+	struct err why = ERR_INIT;
 	enum entry_making least = o->sandbox == SANDBOX_ALL ? MADE_CONFINED : MADE_UNCONFINED;
 	const struct node *n = t->node;
 	bool settled = true;
@@ -30,15 +32,18 @@ look_up(struct plan *p, struct task *t, struct index *ix, const struct run_optio
 	if (plan_key(p, t, e))
 		return -1;
 	in_place[n->index] = settled && (node_is_group(n) || n->def->persistent);
-	if (!n->def->cache || !ix || o->no_read)
+	if (!n->def->cache || !*ix || o->no_read)
 		return 0;
-	if (plan_look_up(p, t, ix, least, e))
-		return -1;
+	/* As in a run: what cannot be looked up is a miss. */
+	if (plan_look_up(p, t, *ix, least, &why)) {
+		report_warn("%s", why.text);
+		*ix = NULL;
+	}
 	if (!t->found || !settled)
 		return 0;
-	current = index_is_current(ix, p->w->rootfd, n->id, &t->key, e);
+	current = index_is_current(*ix, p->w->rootfd, n->id, &t->key, &why);
 	in_place[n->index] = current > 0;
-	return current < 0 ? -1 : 0;
+	return 0;
 }
 
 static const char *
@@ -83,7 +88,7 @@ dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_
 	size_t n;
 
 	for (size_t i = 0; i < p->g->n; i++)
-		if (look_up(p, &p->tasks[i], ix, o, in_place, e))
+		if (look_up(p, &p->tasks[i], &ix, o, in_place, e))
 			return -1;
 	needed = plan_find_needed(p, false, true);
 	for (size_t i = 0; i < p->g->n; i++) {
@@ -93,13 +98,13 @@ dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_
 			*symbol = describe(t, needed[i], def->cache && !(o->no_read && o->no_write),
 				o->no_read, &c, &phrase);
 		char hex[DIGEST_HEX] = "--------", p50[40] = "";
+		struct err none = ERR_INIT;
 		uint64_t ms = 0;
 
 		if (t->has_key)
 			digest_hex(&t->key, hex);
-		if (!t->found && !node_is_group(t->node) && !def->persistent &&
-			history_p50(h, t->node->id, &ms, e) < 0)
-			return -1;
+		if (!t->found && !node_is_group(t->node) && !def->persistent)
+			history_p50(h, t->node->id, &ms, &none);
 		if (ms)
 			snprintf(p50, sizeof(p50), "  ~%llums", (unsigned long long)ms);
 		strbuf_addf(out, "%s %s  %s  %.8s%s\n", symbol, t->node->id, phrase, hex, p50);

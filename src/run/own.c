@@ -133,6 +133,17 @@ refuse_behind(const struct check *c, const char *path, struct err *e)
 		name.buf, real.buf);
 }
 
+/* A stamp that cannot be read names nothing. */
+static void
+find_stamped_files(
+	const struct check *c, const struct node *by, const struct outputs *now, bool *known)
+{
+	struct err why = ERR_INIT;
+
+	if (index_stamped_files(c->s->o->stamps, by->id, now, known, &why))
+		sched_index_failed(c->s, &why);
+}
+
 /* Also what git ignores, unlike elsewhere. */
 static int
 check_behind(const struct check *c, struct err *e)
@@ -147,13 +158,11 @@ check_behind(const struct check *c, struct err *e)
 	r = outputs_scan(c->s->plan->w->rootfd, c->set, c->nested, node->project->nnested, &now, e);
 	known = xcalloc(now.n + 1, sizeof(*known));
 	if (!r && c->s->o->stamps) {
-		r = index_stamped_files(c->s->o->stamps, node->id, &now, known, e);
-		for (size_t i = 0; i < node->nadds_to && !r; i++)
-			r = index_stamped_files(
-				c->s->o->stamps, node->adds_to[i]->id, &now, known, e);
-		for (size_t i = 0; i < node->nadded_by && !r; i++)
-			r = index_stamped_files(
-				c->s->o->stamps, node->added_by[i]->id, &now, known, e);
+		find_stamped_files(c, node, &now, known);
+		for (size_t i = 0; i < node->nadds_to; i++)
+			find_stamped_files(c, node->adds_to[i], &now, known);
+		for (size_t i = 0; i < node->nadded_by; i++)
+			find_stamped_files(c, node->added_by[i], &now, known);
 	}
 	for (size_t i = 0; i < now.n && !r; i++)
 		if (now.v[i].type != OUTPUT_DIR && !known[i] && is_behind(&c->roots, now.v[i].path))

@@ -72,7 +72,7 @@ open_cache(struct prune *p, struct err *e)
 {
 	cleanup_free char *note = NULL;
 
-	if (index_open(p->cache_path, NULL, &p->index, &note, e) ||
+	if (index_open(p->cache_path, NULL, false, &p->index, &note, e) ||
 		store_open(p->cachefd, &p->store, e))
 		return -1;
 	if (note)

@@ -225,14 +225,15 @@ find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 }
 
 static int
-open_cache(struct run *r, char **ret_note, struct err *e)
+open_cache(struct run *r, bool is_dry, char **ret_note, struct err *e)
 {
-	return index_open(r->cache_path, r->state_path, &r->index, ret_note, e) ||
+	return index_open(r->cache_path, r->state_path, is_dry, &r->index, ret_note, e) ||
 	       store_open(r->cachefd, &r->store, e);
 }
 
-/* Only a full disk lets the run go on without the cache: it can be full at any moment, while what is
- * wrong for good had better be put right. */
+/* The run goes on without the cache where the disk is full, which it can be at any moment, and where
+ * somebody else's cache is damaged, who may not be there to mend it. What else is wrong for good had
+ * better be put right. */
 static int
 open_state(struct run *r, const struct run_options *o, struct err *e)
 {
@@ -243,10 +244,10 @@ open_state(struct run *r, const struct run_options *o, struct err *e)
 
 	if (found < 0)
 		return -1;
-	if (!none && open_cache(r, &note, &why)) {
+	if (!none && open_cache(r, o->dry, &note, &why)) {
 		r->stamps = r->index; /* to be closed */
 		r->index = NULL;
-		if (!err_is_no_room(why.num))
+		if (!err_is_no_room(why.num) && why.num != EBADMSG)
 			return err_set(e, why.kind, 0, "%s", why.text);
 		index_close(r->stamps);
 		r->stamps = NULL;
@@ -254,7 +255,7 @@ open_state(struct run *r, const struct run_options *o, struct err *e)
 	}
 	if (!none)
 		r->stamps = r->index;
-	else if (index_open(NULL, r->state_path, &r->stamps, &note, e))
+	else if (index_open(NULL, r->state_path, o->dry, &r->stamps, &note, e))
 		return -1;
 	if (why.num)
 		report_warn("%s: this run goes without the cache", why.text);
@@ -519,7 +520,7 @@ run_all(struct run *r, const struct run_options *o, const struct guard *guard, u
 		return -1;
 	if (open_filehash(r, e) || load(r, o, e) || refuse_idle_arguments(r, o, e) ||
 		workers(o, &r->w.settings, &concurrency, e) || open_state(r, o, e) ||
-		history_open(r->state_path, &r->history, e) ||
+		history_open(r->state_path, o->dry, &r->history, e) ||
 		plan_init(&r->plan, &r->w, &r->g, &r->files, r->fh, o->sandbox, o->forward,
 			o->nforward, e))
 		return -1;

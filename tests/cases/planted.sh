@@ -77,4 +77,94 @@ mkdir -p sub/.vx && echo x >sub/.vx/x
 git_ add -f sub/.vx/x
 run run t
 exits 0 "one that belongs to no workspace is any directory"
+
+# --- databases ---------------------------------------------------------------------------------
+
+# FILE VICTIM: beside FILE a journal that is to be rolled back, and then VICTIM, what it is a part of, removed.
+journal() {
+	rm -f "$1-wal" "$1-shm"
+	python3 - "$1" "$2" <<-'P'
+		import os, struct, sys
+
+		db, victim = sys.argv[1], sys.argv[2].encode()
+		magic = bytes.fromhex("d9d505f920a163d7")
+		head = magic + struct.pack(">IIIII", 0, 1, os.path.getsize(db) // 4096, 512, 4096)
+		with open(db + "-journal", "wb") as f:
+		    f.write(head.ljust(512, b"\0") + struct.pack(">I", 0x40000000 // 4096 + 1) + victim +
+		            struct.pack(">II", len(victim), sum(victim)) + magic)
+	P
+}
+require_program python3
+put vx.config.json <<'E'
+{ "name": "w", "tasks": { "t": {
+	"exec": { "command": "mkdir -p dist; cat in >dist/a" },
+	"cache": { "inputs": { "files": ["in"] }, "outputs": { "files": ["dist/**"] } }
+} } }
+E
+echo one >in
+git_ rm -rqf --cached .
+rm -rf .git .vx
+run run t
+exits 0 "a cache is made"
+for how in 'run t' 'run t --cache=local:r' 'run t --no-cache' 'run t --dry' 'cache prune --older-than 30d'; do
+	for f in cache/index.db state.db history.db; do
+		rm -rf .vx
+		run run t
+		echo mine >"$T/victim"
+		journal "$W/.vx/$f" "$T/victim"
+		# shellcheck disable=SC2086 # words
+		run $how
+		exits 0 "$f has a journal: $how"
+		is "$(cat "$T/victim")" mine "what it names stays"
+		is "$(cat dist/a)" one "and the outputs"
+	done
+done
+
+# Another's cache is not even written. (Root may write anything.)
+rm -rf "$T/theirs"
+run run t --cache-dir "$T/theirs"
+journal "$T/theirs/index.db" "$T/victim"
+if [ "$(id -u)" != 0 ]; then
+	chmod a-w "$T/theirs"
+	for how in --cache=local:r --no-cache --dry; do
+		run run t --cache-dir "$T/theirs" $how
+		exits 0 "a journal in a cache that is only read: $how"
+		is "$(cat "$T/victim")" mine "what it names stays"
+	done
+	chmod u+w "$T/theirs"
+fi
+
+# A table that is a query without end.
+endless='WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)'
+bomb() { # FILE TABLE
+	python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+c.executescript("ALTER TABLE %s RENAME TO old; CREATE VIEW %s AS SELECT old.* FROM old WHERE (%s SELECT count(*) FROM c) > 0"
+	% (sys.argv[2], sys.argv[2], sys.argv[3]))
+c.execute("PRAGMA wal_checkpoint(TRUNCATE)")' "$1" "$2" "$endless"
+	rm -f "$1-wal" "$1-shm"
+}
+for what in cache/index.db:entries state.db:stamps history.db:names; do
+	rm -rf .vx
+	run run t
+	bomb ".vx/${what%:*}" "${what#*:}"
+	run run t --dry
+	exits 0 "${what%:*} has a table that is none: --dry"
+	run run t
+	exits 0 "and a run"
+	ok "it is set aside" test -f ".vx/${what%:*}.broken"
+	run run t
+	said 'all cached' "after that all is well"
+done
+rm -rf "$T/theirs"
+run run t --cache-dir "$T/theirs"
+bomb "$T/theirs/index.db" entries
+if [ "$(id -u)" != 0 ]; then
+	chmod a-w "$T/theirs"
+	run run t --cache-dir "$T/theirs" --cache=local:r
+	exits 0 "a table that is none in a cache that is only read"
+	said 'theirs/index.db is damaged \(its tables are not those of vx\): this run goes without the cache' \
+		"and says so"
+	chmod u+w "$T/theirs"
+fi
 done_testing

@@ -22,7 +22,7 @@ begin(void)
 	struct err e = ERR_INIT;
 
 	ws_begin();
-	if (index_open(ws_path, ws_path, &ix, NULL, &e) || store_open(ws_fd, &store, &e))
+	if (index_open(ws_path, ws_path, false, &ix, NULL, &e) || store_open(ws_fd, &store, &e))
 		bug("%s", e.text);
 }
 
@@ -556,7 +556,7 @@ test_migration(void)
 	if (db_open(path, &old, &db, NULL, &e))
 		bug("%s", e.text);
 	db_close(db);
-	if (index_open(ws_path, ws_path, &ix, NULL, &e) || store_open(ws_fd, &store, &e))
+	if (index_open(ws_path, ws_path, false, &ix, NULL, &e) || store_open(ws_fd, &store, &e))
 		bug("%s", e.text);
 	ok(has_row(0), "a row of an older vx is there");
 	ok_int(get_upkeep().swept_ns, 0, "and the cache is due for its first cleaning");

@@ -7,9 +7,11 @@
 #include "tests/tap.h"
 #include "util/cleanup.h"
 #include "util/fd.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -173,6 +175,19 @@ core_watches_guard(struct guard *g)
 	_exit(0);
 }
 
+/* Deaf to the pidfd; were it not told otherwise, the alarm would end it. */
+static void
+core_is_busy(struct guard *g)
+{
+	(void)g;
+	alarm(20);
+	say('b');
+	while (!stop_is_asked())
+		sched_yield();
+	say('t');
+	_exit(0);
+}
+
 static void
 test_ends(struct strbuf *said)
 {
@@ -206,6 +221,12 @@ test_killed_guard(struct strbuf *said)
 	kill(guard, SIGKILL);
 	ok_int(end(guard, said), -SIGKILL, "kill -9 of the guard");
 	ok_str(said->buf, "g", "is seen by the core");
+
+	guard = start(core_is_busy);
+	hear(to_test[0]);
+	kill(guard, SIGKILL);
+	end(guard, said);
+	ok_str(said->buf, "t", "a core that does not look is asked to stop");
 }
 
 static void

@@ -20,7 +20,7 @@ open_index(const char *want_note)
 	struct err e = ERR_INIT;
 	cleanup_free char *note = NULL;
 
-	if (index_open(ws_path, ws_path, &ix, &note, &e))
+	if (index_open(ws_path, ws_path, false, &ix, &note, &e))
 		bug("%s", e.text);
 	ok(want_note ? note && strstr(note, want_note) : !note, "note: %s", note ? note : "none");
 }
@@ -168,7 +168,8 @@ test_damaged(void)
 	ws_begin();
 	if (geteuid()) {
 		fchmod(ws_fd, 0555);
-		ok(index_open(ws_path, ws_path, &ix, NULL, &e), "a directory that is read-only");
+		ok(index_open(ws_path, ws_path, false, &ix, NULL, &e),
+			"a directory that is read-only");
 		ok_err(&e, "index.db", "is named");
 		fchmod(ws_fd, 0755);
 	} else {
@@ -389,7 +390,8 @@ test_odd_parts(void)
 		open_index(NULL);
 		close_index();
 		plant(kind, name);
-		ok(!index_open(ws_path, ws_path, &ix, &note, &e) && put(1, MADE_PROVEN, 1) == 1,
+		ok(!index_open(ws_path, ws_path, false, &ix, &note, &e) &&
+				put(1, MADE_PROVEN, 1) == 1,
 			"%s is a %s: all works (%s)", name, kind, note ? note : e.text);
 		close_index();
 		fd = openat(ws_fd, "victim", O_RDONLY | O_CLOEXEC);
@@ -683,7 +685,7 @@ test_stamped_names(void)
 	ok(!index_stamped(ix, "p#other", names, array_len(names), got, &e) && !got[1],
 		"another task's are its own");
 	close_index();
-	if (index_open(NULL, ws_path, &ix, NULL, &e))
+	if (index_open(NULL, ws_path, false, &ix, NULL, &e))
 		bug("%s", e.text);
 	ok(!index_stamped(ix, "p#build", names, array_len(names), got, &e) && got[1],
 		"they are there without the rest of the cache");
@@ -783,6 +785,50 @@ test_among(void)
 	ws_end();
 }
 
+/* A --dry, while a run has the stamps. */
+static void
+test_beside(void)
+{
+	struct index *run;
+	struct err e = ERR_INIT;
+
+	ws_begin();
+	if (index_open(NULL, ws_path, true, &ix, NULL, &e))
+		bug("%s", e.text);
+	ok_int(current(7), 0, "nothing is there yet");
+	close_index();
+	ok(!is_there("state.db"), "and nothing is made");
+	ws_write("p/dist/a", "x");
+	set_back("p/dist/a");
+	set_back("p/dist");
+	open_index(NULL);
+	stamp(7);
+	ok(is_there("state.db-wal") && !is_there("state.db-shm"), "no memory is shared");
+	run = ix;
+	if (index_open(NULL, ws_path, true, &ix, NULL, &e))
+		bug("%s", e.text);
+	ok_int(current(7), 0, "what this run has stamped is not seen");
+	close_index();
+	index_close(run);
+	open_index(NULL);
+	stamp(8);
+	run = ix;
+	if (index_open(NULL, ws_path, true, &ix, NULL, &e))
+		bug("%s", e.text);
+	ok_int(current(7), 1, "what the last one has is");
+	close_index();
+	ok_int(index_stamp(run, "p#other", &(struct digest){{1}}, &(struct outputs){0}, &e), 0,
+		"the run is not in its way");
+	index_close(run);
+	write_file("state.db", "junk", 4);
+	if (index_open(NULL, ws_path, true, &ix, NULL, &e))
+		bug("%s", e.text);
+	ok_int(current(7), 0, "a damaged one is empty");
+	close_index();
+	ok(!is_there("state.db.broken"), "and stays where it is");
+	ws_end();
+}
+
 int
 main(void)
 {
@@ -800,6 +846,7 @@ main(void)
 	test_coarse_times();
 	test_stamped_names();
 	test_among();
+	test_beside();
 	arena_release(&arena);
 	return tap_done();
 }

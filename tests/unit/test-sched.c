@@ -174,7 +174,7 @@ run(const struct run_with *with)
 		!graph_build(&w, rq, n, &g, &e) && !order_sort(&g, &e) &&
 		!files_start(root.fd, root.path, &frq, &e) &&
 		!files_finish(&frq, root.fd, &files, &e) && !filehash_open(statefd, &fh, &e) &&
-		!index_open(cache.buf, state.buf, &ix, &note, &e) &&
+		!index_open(cache.buf, state.buf, false, &ix, &note, &e) &&
 		!store_open(cachefd, &store, &e) &&
 		!plan_init(&plan, &w, &g, &files, fh, SANDBOX_AS_DECLARED, NULL, 0, &e) &&
 		!loop_new(&sigs, &loop, &e)) {
