@@ -628,11 +628,14 @@ look(struct db *db, struct err *e)
 		return fail_code(db->path, db->h, rc, e);
 	if (is_newer(db, version))
 		return fail_newer(db, version, e);
-	if ((uint64_t)version < db->schema->nmigrations)
-		return err_set(e, ERR_IO, 0,
+	if ((uint64_t)version < db->schema->nmigrations) {
+		err_set(e, ERR_IO, 0,
 			"%s was written by an older vx (version %lld, this one reads %zu), and "
 			"cannot be written to bring it up to date",
 			db->path, (long long)version, db->schema->nmigrations);
+		e->num = EBADMSG;
+		return -1;
+	}
 	return 0;
 }
 

@@ -43,7 +43,8 @@ int db_open(const char *path, const struct db_schema *schema, struct db **ret, c
 /* Where db_open finds no room: nobody else can use the file meanwhile, so that nothing need be written to
  * share it. */
 int db_open_alone(const char *path, const struct db_schema *schema, struct db **ret, struct err *e);
-/* One that must be there, of this version, in a directory that cannot be written. Damage is EBADMSG. */
+/* One that must be there, of this version, in a directory that cannot be written. Damage, or an older
+ * one, is EBADMSG. */
 int db_open_reading(
 	const char *path, const struct db_schema *schema, struct db **ret, struct err *e);
 /* A forgettable one, for look-ups alone, while another process may have it open: what was folded into the

@@ -82,6 +82,8 @@ exits 0 "one that belongs to no workspace is any directory"
 
 # FILE VICTIM: beside FILE a journal that is to be rolled back, and then VICTIM, what it is a part of, removed.
 journal() {
+	python3 -c 'import sqlite3, sys
+sqlite3.connect(sys.argv[1]).execute("PRAGMA wal_checkpoint(TRUNCATE)")' "$1"
 	rm -f "$1-wal" "$1-shm"
 	python3 - "$1" "$2" <<-'P'
 		import os, struct, sys
@@ -165,6 +167,10 @@ if [ "$(id -u)" != 0 ]; then
 	exits 0 "a table that is none in a cache that is only read"
 	said 'theirs/index.db is damaged \(its tables are not those of vx\): this run goes without the cache' \
 		"and says so"
+	: >"$T/theirs/index.db"
+	run run t --cache-dir "$T/theirs" --cache=local:r
+	exits 0 "one with nothing in it"
+	said 'an older vx \(version 0.*: this run goes without the cache' "the same"
 	chmod u+w "$T/theirs"
 fi
 done_testing
