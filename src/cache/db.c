@@ -8,6 +8,7 @@
 #include "util/strbuf.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ enum {
 	STEPS = 50 * 1000,
 	MOST_STEPS = 1000 * 1000 * 1000,
 	MOST_BROKEN = 10,
+	OTHER_MEMORY = 16 << 20,
 };
 
 struct db {
@@ -32,7 +34,8 @@ struct db {
 	bool looks;           /* opened by db_open_reading */
 	uint64_t steps;       /* of this statement, in STEPS */
 	bool endless;         /* it took too many */
-	char *damage;         /* once it has been met nothing more is asked, NULL: none */
+	char *damage;         /* what makes it of no use, NULL: nothing known */
+	char *said;           /* of damage that was met in use: nothing more is asked */
 };
 
 static const char *const parts[] = {"", "-wal", "-shm"};
@@ -106,15 +109,59 @@ open_plain(const char *path, int flags, int mode)
 	return -1;
 }
 
+/*
+ * SQLITE_LIMIT_LENGTH is asked of values, not of the whole rows that it compares in tables without
+ * rowids. So no piece of memory is larger than a value of the database in use and what else SQLite
+ * may take at once.
+ */
+static sqlite3_mem_methods system_memory;
+static int most_memory;
+static bool memory_refused;
+
+static bool
+is_too_much(int n)
+{
+	if (n <= most_memory)
+		return false;
+	memory_refused = true;
+	return true;
+}
+
+static void *
+take_memory(int n)
+{
+	return is_too_much(n) ? NULL : system_memory.xMalloc(n);
+}
+
+static void *
+grow_memory(void *p, int n)
+{
+	return is_too_much(n) ? NULL : system_memory.xRealloc(p, n);
+}
+
+static void
+limit_memory(const struct db_schema *schema)
+{
+	most_memory = schema->longest ? schema->longest + OTHER_MEMORY : INT_MAX;
+	memory_refused = false;
+}
+
 /* vx has one thread: no lock around every allocation. Only the first open of a process can say so. */
 static int
 configure_library(void)
 {
 	static sqlite3_vfs vfs;
+	static sqlite3_mem_methods memory;
 	int rc;
 
 	if (system_vfs)
 		return SQLITE_OK;
+	most_memory = INT_MAX;
+	sqlite3_config(SQLITE_CONFIG_GETMALLOC, &system_memory);
+	memory = system_memory;
+	memory.xMalloc = take_memory;
+	memory.xRealloc = grow_memory;
+	sqlite3_config(SQLITE_CONFIG_MALLOC, &memory);
 	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	/* A file that somebody cuts short is an error where it is read, and a signal where it is mapped. */
@@ -201,6 +248,10 @@ damage_of(const struct db *db, int rc)
 		return xstrdup(sqlite3_errstr(rc));
 	case SQLITE_ERROR: /* none of our statements is wrong by itself */
 		return xstrdup("its tables are not those of vx");
+	case SQLITE_NOMEM:
+		if (!memory_refused)
+			return NULL;
+		/* fall through */
 	case SQLITE_TOOBIG:
 		return xstrdup("a value in it is too large");
 	case SQLITE_INTERRUPT:
@@ -259,24 +310,41 @@ fail_damaged(const struct db *db, struct err *e)
 }
 
 /* Damage that shows only in use. The file goes aside now, so that the next start makes a new one; this
- * process keeps its handle to the old, and asks it nothing more. */
+ * process keeps its handle to the old. */
+static char *
+meet_damage(const struct db *db)
+{
+	cleanup_free char *aside = db->looks ? NULL : move_aside(db->path);
+
+	if (aside)
+		return xasprintf(
+			"%s is damaged (%s): it is now %s, and the next run makes a new one",
+			db->path, db->damage, aside);
+	return xasprintf(
+		"%s is damaged (%s)%s", db->path, db->damage, db->looks ? "" : ": remove it");
+}
+
+static int
+repeat(const struct db *db, struct err *e)
+{
+	return err_set(e, ERR_IO, 0, "%s", db->said);
+}
+
 static int
 fail(struct db *db, int rc, struct err *e)
 {
-	cleanup_free char *aside = NULL;
-
-	if (!db->damage)
-		db->damage = damage_of(db, rc);
+	db->damage = damage_of(db, rc);
 	if (!db->damage)
 		return fail_code(db->path, db->h, rc, e);
-	if (db->looks)
-		return fail_damaged(db, e);
-	aside = move_aside(db->path);
-	if (!aside)
-		return err_set(e, ERR_IO, 0, "%s is damaged (%s): remove it", db->path, db->damage);
-	return err_set(e, ERR_IO, 0,
-		"%s is damaged (%s): it is now %s, and the next run makes a new one", db->path,
-		db->damage, aside);
+	db->said = meet_damage(db);
+	return repeat(db, e);
+}
+
+static void
+begin_steps(struct db *db)
+{
+	db->steps = 0;
+	limit_memory(db->schema);
 }
 
 /* Between steps: hears the signals that end a run, and ends what would never end. */
@@ -456,7 +524,7 @@ open_once(struct db *db, int64_t *ret_version)
 	/* Said before its first use, it keeps the index of the log in memory instead of in a file. */
 	if (!rc && db->alone)
 		rc = sqlite3_exec(db->h, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
-	db->steps = 0;
+	begin_steps(db);
 	if (!rc)
 		rc = restrain(db);
 	if (!rc)
@@ -595,7 +663,7 @@ open_look(struct db *db, const char *name, int flags, int64_t *ret_version)
 			SQLITE_OPEN_NOFOLLOW,
 		NULL);
 
-	db->steps = 0;
+	begin_steps(db);
 	if (!rc)
 		rc = restrain(db);
 	if (!rc)
@@ -718,6 +786,7 @@ db_close(struct db *db)
 		log_debug("cache", "%s: close: %s", db->path, sqlite3_errmsg(db->h));
 	free(db->stmts);
 	free(db->damage);
+	free(db->said);
 	free(db->path);
 	free(db);
 }
@@ -729,9 +798,9 @@ db_use(struct db *db, size_t statement, struct err *e)
 
 	if (db->cur)
 		bug("%s: statement %zu while another is in use", db->path, statement);
-	if (db->damage)
-		return fail_damaged(db, e);
-	db->steps = 0;
+	if (db->said)
+		return repeat(db, e);
+	begin_steps(db);
 	if (!*s) {
 		int rc = sqlite3_prepare_v3(db->h, db->schema->statements[statement], -1,
 			SQLITE_PREPARE_PERSISTENT, s, NULL);
@@ -841,8 +910,9 @@ plain(struct db *db, const char *sql, struct err *e)
 {
 	int rc;
 
-	if (db->damage)
-		return fail_damaged(db, e);
+	if (db->said)
+		return repeat(db, e);
+	begin_steps(db);
 	rc = sqlite3_exec(db->h, sql, NULL, NULL, NULL);
 	/* A transaction that a full disk has ended cannot be committed: nothing is wrong with the file. */
 	if ((rc & 0xff) == SQLITE_ERROR)

@@ -148,7 +148,7 @@ static const struct db_schema schema = {
 	.forgettable = true,
 	.shape = shape,
 	.nshape = array_len(shape),
-	.longest = 512 << 20,
+	.longest = 256 << 20,
 };
 
 struct history {

@@ -127,11 +127,11 @@ static const struct db_schema stamp_schema = {
 	.forgettable = true,
 	.shape = stamp_shape,
 	.nshape = array_len(stamp_shape),
-	.longest = 512 << 20,
+	.longest = 256 << 20,
 };
 
 /* Not more than this is looked at ahead, which is kept in memory; the rest is looked at one by one. */
-static const size_t AHEAD_BYTES = 256 << 20;
+static const size_t AHEAD_BYTES = 128 << 20;
 
 /* A stamp that is looked at ahead. */
 struct ahead {
@@ -542,6 +542,8 @@ add_ahead(struct ahead_list *l, struct db *db)
 		return;
 	memcpy(a.key.b, key, n);
 	seen = db_get_blob(db, 2, &a.n);
+	if (l->bytes + len + a.n > AHEAD_BYTES)
+		return;
 	l->bytes += len + a.n;
 	a.seen = arena_memdupz(&l->arena, seen, a.n);
 	htab_putn(&l->by_task, arena_memdupz(&l->arena, task, len), len, NULL);
@@ -559,7 +561,7 @@ index_look_ahead(struct index *ix, int rootfd, struct err *e)
 	index_forget_looks(ix);
 	if (db_begin_reading(db, e) || db_use(db, STAMP_ALL, e))
 		return -1;
-	while ((r = db_step(db, e)) > 0 && l->bytes < AHEAD_BYTES)
+	while ((r = db_step(db, e)) > 0)
 		add_ahead(l, db);
 	db_reset(db);
 	if (r < 0) {

@@ -10,7 +10,9 @@
 #include <endian.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static struct index *ix;
 
@@ -440,6 +442,7 @@ test_endless(void)
 	db_reset(db);
 	err_clear(&e);
 	ok(db_use(db, 1, &e) < 0 && !is_there("test.db"), "nothing more is asked");
+	ok_err(&e, "has no end): it is now", "for the same reason");
 	err_clear(&e);
 	db_close(db);
 
@@ -462,12 +465,37 @@ test_endless(void)
 	ws_end();
 }
 
+/* In another process: what this one needs in memory is looked at. */
+static void
+put_huge_output(void)
+{
+	static const char *const none[] = {"", ""};
+	static const char *const sql[] = {"UPDATE entries SET output = zeroblob(200000000)"};
+	const struct db_schema schema = {
+		.migrations = none, .nmigrations = 2, .statements = sql, .nstatements = 1};
+	cleanup_free char *path = path_join(ws_path, "index.db");
+	struct err e = ERR_INIT;
+	struct db *db;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (db_open(path, &schema, &db, NULL, &e) || db_use(db, 0, &e) || db_run(db, &e))
+			bug("%s", e.text);
+		db_close(db);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
+		bug("no large value was written");
+}
+
 static void
 test_large(void)
 {
 	struct digest d = key(1);
 	struct entry en;
 	struct err e = ERR_INIT;
+	struct rusage usage;
 
 	ws_begin();
 	open_index(NULL);
@@ -477,6 +505,18 @@ test_large(void)
 	open_index(NULL);
 	ok(index_get(ix, &d, &en, &e) < 0, "a value larger than any of vx's is not read");
 	ok_err(&e, "index.db is damaged (a value in it is too large)", "but damage");
+	err_clear(&e);
+	close_index();
+
+	open_index(NULL);
+	put(1, MADE_PROVEN, 1);
+	close_index();
+	put_huge_output();
+	open_index(NULL);
+	ok(index_get(ix, &d, &en, &e) < 0, "nor one of 200 MB");
+	ok_err(&e, "index.db is damaged (a value in it is too large)", "damage as well");
+	getrusage(RUSAGE_SELF, &usage);
+	ok(usage.ru_maxrss < 150 * 1000, "%ld kB were enough for that", usage.ru_maxrss);
 	close_index();
 	ws_end();
 }
