@@ -43,6 +43,7 @@ static const char *const parts[] = {"", "-wal", "-shm"};
 /* What SQLite may touch. */
 
 static sqlite3_vfs *system_vfs;
+static bool journal_wanted;
 
 static bool
 ends_in(const char *path, const char *end)
@@ -80,6 +81,7 @@ open_no_journal(sqlite3_vfs *v, const char *path, sqlite3_file *f, int flags, in
 {
 	if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) {
 		f->pMethods = NULL;
+		journal_wanted = true;
 		return SQLITE_CANTOPEN;
 	}
 	return system_vfs->xOpen(v, path, f, flags, ret_flags);
@@ -259,6 +261,8 @@ damage_of(const struct db *db, int rc)
 	case SQLITE_CANTOPEN:
 	case SQLITE_IOERR:
 	case SQLITE_READONLY:
+		if (journal_wanted)
+			return xstrdup("it is in no WAL mode");
 		odd = find_odd_part(db->path);
 		return odd ? xasprintf("%s is no plain file", odd) : NULL;
 	}
@@ -344,6 +348,7 @@ static void
 begin_steps(struct db *db)
 {
 	db->steps = 0;
+	journal_wanted = false;
 	limit_memory(db->schema);
 }
 
@@ -428,27 +433,32 @@ is_logged(sqlite3 *h, bool *ret)
  * to sync then would wait for all the blobs that a run has just written. A file that is never synced
  * folds its log at close, so that the next open need not read it.
  *
- * The step to WAL mode writes the first page, and would keep a journal of that in a file.
- *
  * The index of a log is shared memory in a file: whoever cuts that short ends us by SIGBUS. Where nobody
  * else may have the file open it is our own memory, because the lock is exclusive before the first look.
  */
 static int
 configure(sqlite3 *h, bool forgettable)
 {
-	bool logged = false;
 	int rc = sqlite3_db_config(h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !forgettable, NULL);
 
-	if (!rc && forgettable)
-		rc = sqlite3_exec(h, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
-	if (!rc)
-		rc = is_logged(h, &logged);
-	if (!rc && !logged)
-		rc = sqlite3_exec(h, "PRAGMA journal_mode = MEMORY; PRAGMA journal_mode = WAL",
-			NULL, NULL, NULL);
 	if (!rc)
 		rc = sqlite3_exec(h,
-			forgettable ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL",
+			forgettable ? "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF"
+				    : "PRAGMA synchronous = NORMAL",
+			NULL, NULL, NULL);
+	return rc;
+}
+
+/* The step to WAL mode writes the first page, and would keep a journal of that in a file. vx has
+ * taken it for every file of its version: one that lacks it fails where it is written. */
+static int
+begin_log(sqlite3 *h)
+{
+	bool logged = false;
+	int rc = is_logged(h, &logged);
+
+	if (!rc && !logged)
+		rc = sqlite3_exec(h, "PRAGMA journal_mode = MEMORY; PRAGMA journal_mode = WAL",
 			NULL, NULL, NULL);
 	return rc;
 }
@@ -531,8 +541,11 @@ open_once(struct db *db, int64_t *ret_version)
 		rc = configure(db->h, schema->forgettable);
 	if (!rc)
 		rc = user_version(db->h, ret_version);
-	if (!rc && *ret_version >= 0 && (uint64_t)*ret_version < schema->nmigrations)
-		rc = migrate(db->h, schema, ret_version);
+	if (!rc && *ret_version >= 0 && (uint64_t)*ret_version < schema->nmigrations) {
+		rc = begin_log(db->h);
+		if (!rc)
+			rc = migrate(db->h, schema, ret_version);
+	}
 	if (!rc && schema->shape && !is_newer(db, *ret_version))
 		rc = check_shape(db->h, schema);
 	return rc;

@@ -235,7 +235,9 @@ execute(const char *name, const char *sql)
 	cleanup_free char *path = path_join(ws_path, name);
 	sqlite3 *h = NULL;
 
-	if (sqlite3_open(path, &h) || sqlite3_exec(h, sql, NULL, NULL, NULL))
+	/* as another program does it */
+	if (sqlite3_open_v2(path, &h, SQLITE_OPEN_READWRITE, "unix") ||
+		sqlite3_exec(h, sql, NULL, NULL, NULL))
 		bug("%s: %s", sql, sqlite3_errmsg(h));
 	sqlite3_close(h);
 }
@@ -359,6 +361,26 @@ test_schemas(void)
 	execute("state.db",
 		"DROP TABLE stamps; CREATE VIEW stamps AS SELECT 1 task, 2 key, 3 seen");
 	check_renewed("state.db.broken", "a view of stamps");
+	ws_end();
+}
+
+/* As another program may leave it. */
+static void
+test_mode(void)
+{
+	struct entry en = {.key = key(1), .task = "a#b", .making = MADE_PROVEN};
+	struct err e = ERR_INIT;
+
+	ws_begin();
+	open_index(NULL);
+	close_index();
+	execute("index.db", "PRAGMA journal_mode = DELETE");
+	open_index(NULL);
+	ok(index_put(ix, &en, &e) < 0 && !is_there("index.db-journal"), "no journal is made");
+	ok_err(&e, "index.db is damaged (it is in no WAL mode): it is now",
+		"a file without a log is damaged");
+	close_index();
+	check_renewed(NULL, "after that");
 	ws_end();
 }
 
@@ -879,6 +901,7 @@ main(void)
 	test_versions();
 	test_journals();
 	test_schemas();
+	test_mode();
 	test_odd_parts();
 	test_endless();
 	test_large();
