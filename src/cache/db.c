@@ -251,9 +251,7 @@ damage_of(const struct db *db, int rc)
 	case SQLITE_ERROR: /* none of our statements is wrong by itself */
 		return xstrdup("its tables are not those of vx");
 	case SQLITE_NOMEM:
-		if (!memory_refused)
-			return NULL;
-		/* fall through */
+		return memory_refused ? xstrdup("a value in it is too large") : NULL;
 	case SQLITE_TOOBIG:
 		return xstrdup("a value in it is too large");
 	case SQLITE_INTERRUPT:
