@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <sqlite3.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -112,6 +114,70 @@ open_plain(const char *path, int flags, int mode)
 }
 
 /*
+ * The index of a shared log is mapped from its -shm, which anybody who may write the directory can cut
+ * short: a touch of it is SIGBUS then. Zeros of our own are put there, an index of nothing for SQLite,
+ * and that database is given up. (No other file is mapped by SQLite.)
+ */
+static struct {
+	char *at;
+	size_t n;
+} shared[64];
+static volatile sig_atomic_t cut_short;
+
+static void *
+map_shared(void *at, size_t n, int prot, int flags, int fd, off_t offset)
+{
+	void *p = mmap(at, n, prot, flags, fd, offset);
+
+	for (size_t i = 0; p != MAP_FAILED && i < array_len(shared); i++)
+		if (!shared[i].at) {
+			shared[i].n = n;
+			shared[i].at = p;
+			break;
+		}
+	return p;
+}
+
+static int
+unmap_shared(void *p, size_t n)
+{
+	for (size_t i = 0; i < array_len(shared); i++)
+		if (shared[i].at == p)
+			shared[i].at = NULL;
+	return munmap(p, n);
+}
+
+static void
+replace_shared(int sig, siginfo_t *si, void *ctx)
+{
+	const char *at = si->si_addr;
+
+	(void)ctx;
+	for (size_t i = 0; i < array_len(shared); i++)
+		if (shared[i].at && at >= shared[i].at && at < shared[i].at + shared[i].n &&
+			mmap(shared[i].at, shared[i].n, PROT_READ | PROT_WRITE,
+				MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
+			cut_short = 1;
+			return;
+		}
+	signal(sig, SIG_DFL); /* and it comes again */
+}
+
+static int
+survive_cuts(void)
+{
+	struct sigaction act = {.sa_sigaction = replace_shared, .sa_flags = SA_SIGINFO};
+	int rc = system_vfs->xSetSystemCall(system_vfs, "mmap", (sqlite3_syscall_ptr)map_shared);
+
+	if (!rc)
+		rc = system_vfs->xSetSystemCall(
+			system_vfs, "munmap", (sqlite3_syscall_ptr)unmap_shared);
+	if (!rc && sigaction(SIGBUS, &act, NULL))
+		rc = SQLITE_ERROR;
+	return rc;
+}
+
+/*
  * SQLITE_LIMIT_LENGTH is asked of values, not of the whole rows that it compares in tables without
  * rowids. So no piece of memory is larger than a value of the database in use and what else SQLite
  * may take at once.
@@ -182,6 +248,8 @@ configure_library(void)
 	vfs.xDelete = remove_logs_alone;
 	vfs.xAccess = see_logs_alone;
 	rc = system_vfs->xSetSystemCall(system_vfs, "open", (sqlite3_syscall_ptr)open_plain);
+	if (!rc)
+		rc = survive_cuts();
 	return rc ? rc : sqlite3_vfs_register(&vfs, 1);
 }
 
@@ -332,9 +400,22 @@ repeat(const struct db *db, struct err *e)
 	return err_set(e, ERR_IO, 0, "%s", db->said);
 }
 
+/* Whatever SQLite says: the others have another index by now. The file is theirs, and stays. */
+static bool
+is_cut(struct db *db)
+{
+	if (!cut_short || db->schema->forgettable)
+		return false;
+	if (!db->said)
+		db->said = xasprintf("%s: somebody has cut its -shm short", db->path);
+	return true;
+}
+
 static int
 fail(struct db *db, int rc, struct err *e)
 {
+	if (is_cut(db))
+		return repeat(db, e);
 	db->damage = damage_of(db, rc);
 	if (!db->damage)
 		return fail_code(db->path, db->h, rc, e);
@@ -625,6 +706,8 @@ open_with(const char *path, const struct db_schema *schema, bool alone, struct d
 
 	if (rc)
 		return fail_code(path, NULL, rc, e);
+	if (!schema->forgettable)
+		cut_short = 0;
 	db = new_db(path, schema);
 	db->alone = alone;
 	if (open_or_renew(db, &note, e)) {
@@ -866,6 +949,8 @@ db_step(struct db *db, struct err *e)
 	/* One that is written is ours. */
 	if ((rc & 0xff) == SQLITE_TOOBIG && !sqlite3_stmt_readonly(db->cur))
 		return fail_code(db->path, db->h, rc, e);
+	if (is_cut(db))
+		return repeat(db, e);
 	if (rc == SQLITE_ROW)
 		return 1;
 	if (rc == SQLITE_DONE)
@@ -928,6 +1013,8 @@ plain(struct db *db, const char *sql, struct err *e)
 	/* A transaction that a full disk has ended cannot be committed: nothing is wrong with the file. */
 	if ((rc & 0xff) == SQLITE_ERROR)
 		return fail_code(db->path, db->h, rc, e);
+	if (is_cut(db))
+		return repeat(db, e);
 	return rc ? fail(db, rc, e) : 0;
 }
 

@@ -384,6 +384,36 @@ test_mode(void)
 	ws_end();
 }
 
+/* Somebody who may write the cache cuts the index of the log short while it is in use. */
+static void
+test_cut(void)
+{
+	struct digest d = key(1);
+	struct entry en = {.key = d, .task = "a#b", .making = MADE_PROVEN};
+	cleanup_free char *shm = NULL;
+	struct err e = ERR_INIT;
+
+	ws_begin();
+	shm = path_join(ws_path, "index.db-shm");
+	open_index(NULL);
+	put(1, MADE_PROVEN, 1);
+	if (truncate(shm, 0))
+		bug("truncate %s", shm);
+	ok(index_get(ix, &d, &en, &e) < 0, "no signal ends the process");
+	ok_err(&e, "index.db: somebody has cut its -shm short", "it is said");
+	err_clear(&e);
+	ok(index_put(ix, &en, &e) < 0, "and no more is written");
+	close_index();
+	ok(is_there("index.db") && !is_there("index.db.broken"), "the file stays where it is");
+	open_index(NULL);
+	ok(bytes_of(1) == 1, "the next run finds what was there");
+	if (index_begin(ix, &e) || put(2, MADE_PROVEN, 1) != 1 || truncate(shm, 0))
+		bug("%s", e.text);
+	ok(index_commit(ix, &e) < 0, "the same while it is written");
+	close_index();
+	ws_end();
+}
+
 static void
 plant(const char *kind, const char *name)
 {
@@ -902,6 +932,7 @@ main(void)
 	test_journals();
 	test_schemas();
 	test_mode();
+	test_cut();
 	test_odd_parts();
 	test_endless();
 	test_large();
