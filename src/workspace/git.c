@@ -84,11 +84,13 @@ git_list_start(const char *git, int rootfd, const char *git_dir, const char *top
 	struct git_job *ret, struct err *e)
 {
 	/* -t and -s: a letter says tracked or not, a mode shows submodules. Nothing here makes git
-	 * look into a file, for which its config could name a program (a filter). */
+	 * look into a file, for which its config could name a program (a filter). Names differ by
+	 * case here, whatever the machine thought that made the repository: with core.ignorecase an
+	 * untracked FOO beside a tracked foo is not listed. */
 	static const char *const args[] = {"git", "--no-optional-locks", "--literal-pathspecs",
 		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c",
-		"core.untrackedCache=false", "ls-files", "-z", "-t", "-s", "--cached", "--others",
-		"--exclude-standard", "--", NULL};
+		"core.untrackedCache=false", "-c", "core.ignorecase=false", "ls-files", "-z", "-t",
+		"-s", "--cached", "--others", "--exclude-standard", "--", NULL};
 	cleanup_strvec struct strvec argv = STRVEC_INIT, env = STRVEC_INIT;
 	cleanup_close int out = memfd_create("vx-git", MFD_CLOEXEC);
 	cleanup_close int err = memfd_create("vx-git-err", MFD_CLOEXEC);

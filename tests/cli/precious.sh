@@ -139,6 +139,29 @@ run run p#build
 exits 0 "deleted by hand there is nothing to lose"
 said_not 'removed' "and nothing to say"
 
+# As in a repository that was made where names have no case.
+workspace '"dist/**"' "$makes_dist"
+mkdir p/dist
+echo built >p/dist/keep
+commit workspace
+git_ config core.ignorecase true
+echo mine >p/dist/KEEP
+run run p#build
+exits 1 "a file that differs by case from one that git has"
+said 'selects dist/KEEP, which git does not have, among files that it tracks' "is another one"
+is "$(cat p/dist/KEEP)" mine "and stays"
+rm p/dist/KEEP
+run run p#build
+exits 0 "without it"
+sed -i 's/"in"/"*"/' p/vx.config.json
+echo upper >p/IN
+run run p#build
+run run p#build
+said 'all cached' "an input that differs by case from a tracked one"
+echo UPPER >p/IN
+run run p#build
+said_not 'all cached' "counts"
+
 # What a run leaves that did not succeed is vx's all the same.
 workspace '"dist/**"' "$makes_dist; exit \$(cat code)"
 mkdir p/dist

@@ -93,6 +93,51 @@ test_steering(void)
 	ws_end();
 }
 
+/* Of all settings core.ignorecase alone says that a file is another one. It is in repositories that were
+ * made where names have no case. */
+static void
+test_settings(void)
+{
+	static const char *const settings[] = {"core.ignorecase true",
+		"core.precomposeunicode true", "core.quotepath true", "core.untrackedcache true",
+		"core.sparsecheckout true", "core.trustctime false", "core.checkstat minimal",
+		"core.symlinks false", "core.filemode false", "core.bare true",
+		"core.worktree /nonexistent", "core.autocrlf true", "index.sparse true",
+		"status.showuntrackedfiles no", "submodule.recurse true", "feature.manyfiles true"};
+
+	ws_begin();
+	fill();
+	run_git("", "init -q");
+	run_git("", "add a/tracked");
+	run_git("", "commit -qm x");
+	ws_write("a/TRACKED", "");
+	ws_write("A/x", "");
+	ws_write("a/X.LOG", "");
+	for (size_t i = 0; i < array_len(settings); i++) {
+		cleanup_free char *set = xasprintf("config %s", settings[i]);
+		cleanup_free char *unset = xasprintf("config -f .git/config --unset %.*s",
+			(int)strcspn(settings[i], " "), settings[i]);
+
+		run_git("", set);
+		check_at("",
+			".gitignore|A/x|a/TRACKED|a/X.LOG|a/link|a/new\nline|a/o\277\275est|"
+			"a/tracked|b/c",
+			settings[i]);
+		run_git("", unset);
+	}
+	setenv("GIT_CONFIG_COUNT", "1", 1);
+	setenv("GIT_CONFIG_KEY_0", "core.excludesFile", 1);
+	setenv("GIT_CONFIG_VALUE_0", "../a/x.log", 1);
+	setenv("GIT_LITERAL_PATHSPECS", "0", 1);
+	setenv("GIT_ICASE_PATHSPECS", "1", 1);
+	check_at("a", "TRACKED|X.LOG|link|new\nline|o\277\275est|tracked",
+		"nor do settings of the environment steer");
+	unsetenv("GIT_CONFIG_COUNT");
+	unsetenv("GIT_LITERAL_PATHSPECS");
+	unsetenv("GIT_ICASE_PATHSPECS");
+	ws_end();
+}
+
 static void
 test_foreign_owner(void)
 {
@@ -182,6 +227,7 @@ main(void)
 	if (git_begin()) {
 		test_work_tree();
 		test_steering();
+		test_settings();
 		test_foreign_owner();
 		test_nested();
 		test_no_work_tree();

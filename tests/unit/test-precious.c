@@ -75,6 +75,10 @@ test_states(void)
 	check("p/link p/empty p/b p/a", "held 4 p/link among tracked", "git has them all");
 	check("p/a p/b p/a", "held 2 p/a among tracked", "each counts once");
 	check("p/new", "untracked 1 p/new alone", "an untracked one");
+	run_git("", "config core.ignorecase true");
+	ws_write("p/A", "");
+	check("p/A p/a", "held 1 p/a untracked 1 p/A among tracked",
+		"one that differs by case, whatever the repository says of case");
 	check("p/new p/a", "held 1 p/a untracked 1 p/new among tracked", "beside a tracked one");
 	ws_write("p/b", "B\n");
 	check("p/a p/b p/empty", "held 2 p/a changed 1 p/b among tracked",
