@@ -353,6 +353,30 @@ is_as_wanted(const struct restore *r, const struct want *w, const struct output 
 	       (r->by_content ? has_content(r, w) : is_as_staged(r, w, out));
 }
 
+static enum fs_visit
+stop_at_any(void *ctx, const struct fs_entry *en)
+{
+	(void)en;
+	*(bool *)ctx = true;
+	return FS_VISIT_STOP;
+}
+
+/* A directory stays where a wildcard starts, and while something is in it that is not the task's: what
+ * another one has added there, or a "!" has taken back. What is the task's in it is told by itself. */
+static bool
+may_stay(const struct restore *r, const struct outputs *o, const struct output *out)
+{
+	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
+	bool full = false;
+
+	if (out->type != OUTPUT_DIR)
+		return false;
+	if (output_heads_stays(&r->heads, out->path))
+		return true;
+	fs_walk(r->rootfd, outputs_real(o, out->path, &buf), stop_at_any, &full);
+	return full;
+}
+
 /* The next of what is there from *k on, less what stays though nothing wants it. */
 static const struct output *
 next_output(const struct restore *r, const struct outputs *o, size_t *k)
@@ -361,9 +385,7 @@ next_output(const struct restore *r, const struct outputs *o, size_t *k)
 		const struct output *out = &o->v[*k];
 
 		if (restore_find_want(r, out->path) ||
-			(outputs_is_mine(r->part, out->path) &&
-				(out->type != OUTPUT_DIR ||
-					!output_heads_stays(&r->heads, out->path))))
+			(outputs_is_mine(r->part, out->path) && !may_stay(r, o, out)))
 			return out;
 	}
 	return NULL;

@@ -19,6 +19,19 @@ tasks() { # POST-GLOBS POST-COMMAND [POST-DEPENDS]
 				"cache": { "inputs": { "files": ["post"] }, "outputs": { "files": [$1] } } } } }
 	J
 }
+three() {
+	put p/vx.config.json <<-'J'
+		{ "name": "p", "tasks": {
+			"build": { "exec": { "command": "mkdir -p dist; cp in dist/main" },
+				"cache": { "inputs": { "files": ["in"] }, "outputs": { "files": ["dist/**"] } } },
+			"post": { "dependsOn": ["build"],
+				"exec": { "command": "if grep -q x post; then mkdir -p dist/x; cp post dist/x/made; else cp post dist/a; fi" },
+				"cache": { "inputs": { "files": ["post"] }, "outputs": { "files": ["dist/**"] } } },
+			"last": { "dependsOn": ["post"],
+				"exec": { "command": "mkdir -p dist/x; cp in dist/x/last" },
+				"cache": { "inputs": { "files": ["in"], "tasks": [] }, "outputs": { "files": ["dist/x/**"] } } } } }
+	J
+}
 adds='test -f dist/main && test ! -e dist/maps && mkdir dist/maps && cp post dist/maps/m && cp post dist/added-$(cat post) && ln -s main dist/link'
 outputs() { (cd p && find dist ! -type d 2>/dev/null | sort | tr '\n' ' '); }
 mtimes() { (cd p && find dist ! -type d -printf '%p %i %T@ %C@\n' | sort); }
@@ -121,6 +134,34 @@ a" "$mode: as it was"
 a" "$mode: $way: the rewritten one"
 		is "$(outputs)" "dist/d/part dist/main dist/only-one " "$mode: $way: and the others"
 	done
+
+	# A directory of one that adds, to which another one has added.
+	three
+	echo x >p/post
+	run run p#last ${1:+"$1"}
+	exits 0 "$mode: two that add, one in the other's directory"
+	echo a >p/post
+	run run p#post ${1:+"$1"}
+	exits 0 "$mode: the first without that directory"
+	is "$(outputs)" "dist/a dist/main dist/x/last " "$mode: it stays with what the second has in it"
+	echo x >p/post
+	run run p#last ${1:+"$1"}
+	said 'all cached' "$mode: with it, again"
+	is "$(outputs)" "dist/main dist/x/last dist/x/made " "$mode: both are in it"
+	echo a >p/post
+	for way in once again lost; do
+		[ $way != lost ] || rm -rf p/dist
+		run run p#post ${1:+"$1"}
+		said 'all cached' "$mode: $way: without it, by a restore"
+		[ $way = lost ] || is "$(outputs)" "dist/a dist/main dist/x/last " "$mode: $way: the second one's stays"
+	done
+	run run p#last ${1:+"$1"}
+	said 'all cached' "$mode: the second after that"
+	is "$(outputs)" "dist/a dist/main dist/x/last " "$mode: is there"
+	run run p#last ${1:+"$1"}
+	said 'result.*all cached' "$mode: and stays"
+	tasks '"dist/**"' "$adds"
+	run run p#post ${1:+"$1"}
 
 	# X-32
 	tasks '"dist/**"' 'rm dist/d/part; cp post dist/x'

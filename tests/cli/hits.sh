@@ -87,4 +87,20 @@ if can_sandbox; then
 	exits 0 "by a commit, too"
 fi
 chmod -R u+w p/out
+
+# A directory that the result does not have, with something in it that is no output.
+put p/vx.config.json <<'E'
+{ "name": "p", "tasks": { "some": {
+	"exec": { "env": { "passThrough": ["FLAT"] }, "command": "mkdir -p out; [ \"$FLAT\" ] || { mkdir -p out/aux; echo f >out/aux/f; }" },
+	"cache": { "inputs": { "files": [], "env": ["FLAT"] }, "outputs": { "files": ["out/**", "!out/aux/keep"] } } } } }
+E
+try env FLAT=1 "$VX" run p#some
+try env FLAT= "$VX" run p#some
+echo mine >p/out/aux/keep
+for way in once again; do
+	try env FLAT=1 "$VX" run p#some
+	exits 0 "restored around it, $way"
+	is "$(cd p && find out | sort | tr '\n' ' ')" "out out/aux out/aux/keep " "it stays"
+done
+said 'up.to.date' "and that is all"
 done_testing

@@ -24,7 +24,7 @@ STEPS = 12
 COUNT = {}
 TASKS = ["build", "post", "last"]
 PLACES = {"build": ["m.js", "x.js", "sub/y.js", "sub/deep/y.js"], "post": ["m.js.map", "post/p", "sub/z.map", "m.js", "x.js"],
-          "last": ["last/l", "post/p", "sub/z.map", "x.js", "sub/deep/n.map"]}  # fmt: skip
+          "last": ["last/l", "post/p", "post/l", "sub/z.map", "x.js", "sub/deep/n.map"]}  # fmt: skip
 
 
 class Adding:
@@ -35,7 +35,7 @@ class Adding:
         os.makedirs(self.top + "/ws/p")
         os.mkdir(self.top + "/store")
         self.globs = {"build": ["dist/**"], "post": rng.choice([["dist/**"], ["dist/post/**", "dist/**/*.map", "dist/*.js"]]),
-                      "last": rng.choice([["dist/**"], ["dist/**/*.map", "dist/last/**"]])}  # fmt: skip
+                      "last": rng.choice([["dist/**"], ["dist/**/*.map", "dist/last/**", "dist/post/**"]])}  # fmt: skip
         self.made = {}  # (task, version): files
         self.drops, self.version = set(), {}
         self.far = {"last"} if rng.random() < 0.4 else set()
