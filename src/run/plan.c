@@ -264,8 +264,10 @@ runtime_values(const struct task *t, struct key_runtime *ret, struct err *e)
 
 /* Into p->inputs. */
 static int
-input_identities(struct plan *p, const struct inputs *in, struct err *e)
+input_identities(struct plan *p, const struct task *t, struct err *e)
 {
+	const struct inputs *in = &t->inputs;
+
 	GROW(p->inputs, in->n, p->inputs_cap);
 	strbuf_reset(&p->ids);
 	/* Room for all, so that the first stays where it is. */
@@ -274,6 +276,10 @@ input_identities(struct plan *p, const struct inputs *in, struct err *e)
 		struct file_id id;
 
 		if (filehash_get(p->fh, p->w->rootfd, in->paths[i], &id, e))
+			return -1;
+		if (id.kind == FILE_ABSENT &&
+			inputs_check_absent(p->w->rootfd, &p->files, t->node->project, t->node->def,
+				in->paths[i], e))
 			return -1;
 		p->inputs[i] = (struct key_input){in->paths[i], p->ids.buf + p->ids.len};
 		file_id_text(&id, &p->ids);
@@ -295,7 +301,7 @@ command_key(struct plan *p, struct task *t, struct err *e)
 
 	for (size_t i = 0; i < nenv; i++)
 		env[i] = (struct key_env){def->cache->env[i], getenv(def->cache->env[i])};
-	if (plan_inputs(p, t, e) || input_identities(p, &t->inputs, e) ||
+	if (plan_inputs(p, t, e) || input_identities(p, t, e) ||
 		manifest_identity(p, n->project, &p->manifest, e) || runtime_values(t, runtime, e))
 		return -1;
 	strbuf_reset(&p->text);

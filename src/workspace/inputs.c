@@ -138,17 +138,108 @@ is_listed(const struct files *f, const char *literal, size_t from, size_t to)
 	return false;
 }
 
+/* Links. Git lists nothing behind one, and no key follows one: what is there is named where it is. */
+
+/* The first link on `path`, owned; NULL: none, as far as there is something. */
+static char *
+find_link(int rootfd, const char *path)
+{
+	size_t n = 0;
+
+	for (;;) {
+		cleanup_free char *at = NULL;
+		struct stat st;
+
+		n += strcspn(path + n, "/");
+		at = xmemdupz(path, n);
+		if (fs_stat_beneath(rootfd, at, &st))
+			return NULL;
+		if (S_ISLNK(st.st_mode))
+			return take_ptr(&at);
+		if (!path[n++])
+			return NULL;
+	}
+}
+
+/* Where `path` leads, and whether that is a directory: owned, from the root, or absolute outside of the
+ * workspace. NULL: nowhere. Only for saying so. */
+static char *
+find_real(int rootfd, const char *path, bool *ret_is_dir)
+{
+	cleanup_free char *base = xasprintf("/proc/self/fd/%d", rootfd);
+	cleanup_free char *full = path_join(base, path);
+	cleanup_free char *root = realpath(base, NULL), *real = realpath(full, NULL);
+	struct stat st;
+
+	if (!root || !real || stat(real, &st))
+		return NULL;
+	*ret_is_dir = S_ISDIR(st.st_mode);
+	if (!strcmp(root, "/"))
+		return xstrdup(real + 1);
+	return path_is_within(real, root) ? xstrdup(path_below(real, root)) : take_ptr(&real);
+}
+
+/* `entry`: as it is written, or a literal from the root. `literal`: it is to name what is at `real`, else
+ * files below that. */
+static int
+refuse_behind(const struct project *p, const struct taskdef *t, const char *entry, bool literal,
+	const char *link, const char *real, struct err *e)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT, by = STRBUF_INIT, at = STRBUF_INIT;
+	bool own = path_is_within(real, p->dir) && !is_nested(p, real);
+	const char *shown = own ? path_below(real, p->dir) : real;
+
+	strbuf_add_sanitised(&name, entry, strlen(entry));
+	strbuf_add_sanitised(&by, link, strlen(link));
+	strbuf_add_sanitised(&at, shown, strlen(shown));
+	if (*real == '/')
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: task %s: the input \"%s\" lies behind the link %s, which leads out of "
+			"the "
+			"workspace (%s), so a change of it would not be seen; remove the entry",
+			t->place, t->name, name.buf, by.buf, at.buf);
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: task %s: the input \"%s\" lies behind the link %s, so a change of it would "
+		"not "
+		"be seen; name %s%s \"%s\"",
+		t->place, t->name, name.buf, by.buf,
+		literal ? "it where it is" : "its files where they are",
+		own ? ":" : ", in cache.inputs.workspaceFiles:", at.buf);
+}
+
+/* No file is listed below the head of a wildcard, which may be a link itself. */
+static int
+check_head(int rootfd, const struct project *p, const struct taskdef *t, const struct glob *g,
+	const char *head, struct err *e)
+{
+	cleanup_free char *link = NULL, *real = NULL;
+	bool is_dir = false;
+	struct stat st;
+
+	if (!*head || (!fs_stat_beneath(rootfd, head, &st) ? !S_ISLNK(st.st_mode) : errno != ELOOP))
+		return 0;
+	link = find_link(rootfd, head);
+	real = link ? find_real(rootfd, head, &is_dir) : NULL;
+	return real && is_dir ? refuse_behind(p, t, glob_text(g), false, link, real, e) : 0;
+}
+
 /* A literal that is there and not listed would silently be no part of the key. */
 static int
-check_literal(int rootfd, const struct files *f, const struct taskdef *t, const char *literal,
-	struct err *e)
+check_literal(int rootfd, const struct files *f, const struct project *p, const struct taskdef *t,
+	const char *literal, struct err *e)
 {
+	cleanup_free char *link = NULL, *real = NULL;
 	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+	bool is_dir;
 	struct stat st;
 
 	if (fs_stat_beneath(rootfd, literal, &st)) {
-		/* below a link or not there: nothing that git could list */
-		if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+		if (errno == ELOOP) {
+			link = find_link(rootfd, literal);
+			real = link ? find_real(rootfd, literal, &is_dir) : NULL;
+			return real ? refuse_behind(p, t, literal, true, link, real, e) : 0;
+		}
+		if (errno == ENOENT || errno == ENOTDIR)
 			return 0;
 		return err_set(e, ERR_IO, errno, "input %s", literal);
 	}
@@ -167,9 +258,65 @@ check_literal(int rootfd, const struct files *f, const struct taskdef *t, const 
 		f->no_git ? "is no file that can be read" : "git ignores it");
 }
 
+/* Whether something of [from, to) lies below `dir`. */
+static bool
+has_below(const struct files *f, const char *dir, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		if (path_is_within(f->paths[i], dir) && strcmp(f->paths[i], dir) != 0)
+			return true;
+	return false;
+}
+
+/* One alternative of it can select nothing but what is behind the link. */
+static bool
+starts_behind(const struct glob *g, const char *link)
+{
+	for (size_t k = 0; k < glob_nalternatives(g); k++)
+		if (path_is_within(glob_literal_head(g, k), link))
+			return true;
+	return false;
+}
+
+static bool
+is_listed_input(
+	const struct files *f, const struct project *p, const struct taskdef *t, const char *path)
+{
+	size_t from, to;
+
+	files_below(f, path, &from, &to);
+	return from < to && !strcmp(f->paths[from], path) && is_input(p, t, path);
+}
+
+int
+inputs_check_absent(int rootfd, const struct files *f, const struct project *p,
+	const struct taskdef *t, const char *path, struct err *e)
+{
+	const struct globset *sets[2];
+	cleanup_free char *link = NULL, *real = NULL;
+	bool is_dir;
+	struct stat st;
+
+	if (!t->cache || !fs_stat_beneath(rootfd, path, &st) || errno != ELOOP)
+		return 0;
+	link = find_link(rootfd, path);
+	real = link ? find_real(rootfd, path, &is_dir) : NULL;
+	if (!real)
+		return 0;
+	sets[0] = &t->cache->files;
+	sets[1] = &t->cache->workspace_files;
+	for (size_t k = 0; k < array_len(sets); k++)
+		for (size_t i = 0; i < sets[k]->npos; i++)
+			if (glob_match(sets[k]->pos[i], path) &&
+				starts_behind(sets[k]->pos[i], link))
+				return refuse_behind(p, t, path, true, link, real, e);
+	/* A wildcard above both covers it all the same: the link by its text, the file by its name. */
+	return is_listed_input(f, p, t, real) ? 0 : refuse_behind(p, t, path, true, link, real, e);
+}
+
 static int
-add_globs(int rootfd, const struct files *f, const struct taskdef *t, const struct globset *set,
-	struct ranges *ranges, struct err *e)
+add_globs(int rootfd, const struct files *f, const struct project *p, const struct taskdef *t,
+	const struct globset *set, struct ranges *ranges, struct err *e)
 {
 	for (size_t i = 0; i < set->npos; i++) {
 		const struct glob *g = set->pos[i];
@@ -179,8 +326,11 @@ add_globs(int rootfd, const struct files *f, const struct taskdef *t, const stru
 			size_t from, to;
 
 			files_below(f, head, &from, &to);
-			if (glob_alternative_is_literal(g, k) && !is_listed(f, head, from, to) &&
-				check_literal(rootfd, f, t, head, e))
+			if (glob_alternative_is_literal(g, k)
+					? !is_listed(f, head, from, to) &&
+						  check_literal(rootfd, f, p, t, head, e)
+					: !has_below(f, head, from, to) &&
+						  check_head(rootfd, p, t, g, head, e))
 				return -1;
 			ranges_add(ranges, from, to);
 		}
@@ -199,8 +349,8 @@ find_ranges(int rootfd, const struct files *f, const struct project *p, const st
 		ranges_add(ranges, from, to);
 		return 0;
 	}
-	return add_globs(rootfd, f, t, &t->cache->files, ranges, e) ||
-			       add_globs(rootfd, f, t, &t->cache->workspace_files, ranges, e)
+	return add_globs(rootfd, f, p, t, &t->cache->files, ranges, e) ||
+			       add_globs(rootfd, f, p, t, &t->cache->workspace_files, ranges, e)
 		       ? -1
 		       : 0;
 }

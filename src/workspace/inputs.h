@@ -19,10 +19,14 @@ struct inputs {
 	size_t n;
 	size_t cap;
 };
-/* An uncached task has every file of its project. A literal input that exists but is ignored by git
- * is refused, naming it (it would silently fold nothing). */
+/* An uncached task has every file of its project. What would silently fold nothing is refused, naming it: a
+ * literal that exists but is ignored by git, and an entry that starts behind a link, as no key follows one. */
 int inputs_resolve(int rootfd, const struct files *f, const struct project *p,
 	const struct taskdef *t, struct inputs *ret, struct err *e);
+/* Of an input that is not there: git's index may name what lies behind a link by now. Refused, unless
+ * it is an input by its real name. */
+int inputs_check_absent(int rootfd, const struct files *f, const struct project *p,
+	const struct taskdef *t, const char *path, struct err *e);
 void inputs_release(struct inputs *in);
 
 #endif

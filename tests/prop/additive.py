@@ -159,7 +159,7 @@ class Adding:
                     if not any(g.selects("dist/" + x) for g in able):
                         raise Wrong("%s: up to date in spite of %s\n%s" % (t, x, said))
             elif got == "restored-local":
-                theirs = {x for u in self.adders(t) for x in self.stamps.get(u, (0, {}))[1]}
+                theirs = {x for u in self.adders(t) for x in self.stamps.get(u, (0, {}))[1]} - was
                 if t == "build":
                     disk = {x: n for x, n in disk.items() if x in theirs}
                 else:

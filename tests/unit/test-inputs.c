@@ -127,6 +127,91 @@ test_literals(void)
 	ws_end();
 }
 
+static void
+check_absent(const struct files *f, const struct project *p, const struct taskdef *t,
+	const char *path, const char *want, const char *name)
+{
+	struct err e = ERR_INIT;
+
+	ok_str(inputs_check_absent(ws_fd, f, p, t, path, &e) ? e.text : "", want, name);
+}
+
+#define PLACE "p/vx.config.json:1:1: task build: the input "
+#define UNSEEN ", so a change of it would not be seen; "
+
+static void
+test_links(void)
+{
+	struct files f = LISTING("p/link", "p/real/a", "p/sub/s");
+	struct files stale = LISTING("p/link", "p/link/a", "p/real/a", "p/sub/s");
+	struct project sub = {.name = "sub", .dir = "p/sub"};
+	struct project *nested[] = {&sub};
+	struct project p = {.name = "p", .dir = "p", .nested = nested, .nnested = 1};
+	struct cachedef c = {.files = GLOBS(&arena, "p", "link/a")};
+	struct taskdef t = {.name = "build", .place = "p/vx.config.json:1:1", .cache = &c};
+
+	ws_begin();
+	ws_write("p/real/a", "");
+	ws_write("p/real/d/x", "");
+	ws_write("p/sub/s", "");
+	ws_write("other/o", "");
+	ws_link("p/link", "real");
+	check(&f, &p, &t,
+		PLACE "\"p/link/a\" lies behind the link p/link" UNSEEN
+		      "name it where it is: \"real/a\"",
+		"a literal behind a link");
+	c.files = GLOBS(&arena, "p", "link/**");
+	check(&f, &p, &t,
+		PLACE "\"link/**\" lies behind the link p/link" UNSEEN
+		      "name its files where they are: \"real\"",
+		"a wildcard that starts at one");
+	c.files = GLOBS(&arena, "p", "{real,link/d}/*");
+	check(&f, &p, &t,
+		PLACE "\"{real,link/d}/*\" lies behind the link p/link" UNSEEN
+		      "name its files where they are: \"real/d\"",
+		"one of several");
+	c.files = GLOBS(&arena, "p", "link", "link/none", "link/none/**", "link/a/**", "*");
+	check(&f, &p, &t, "p/link", "a link is an input as one, and nothing behind it is none");
+	c.files = GLOBS(&arena, "p", "out/o");
+	ws_link("p/out", "../other");
+	check(&f, &p, &t,
+		PLACE "\"p/out/o\" lies behind the link p/out" UNSEEN
+		      "name it where it is, in cache.inputs.workspaceFiles: \"other/o\"",
+		"one that leads out of the project");
+	c.files = GLOBS(&arena, "p", "in/s");
+	ws_link("p/in", "sub");
+	check(&f, &p, &t,
+		PLACE "\"p/in/s\" lies behind the link p/in" UNSEEN
+		      "name it where it is, in cache.inputs.workspaceFiles: \"p/sub/s\"",
+		"into a nested project");
+	c.files = GLOBS(&arena, "p", "up/null");
+	ws_link("p/up", "/dev");
+	check(&f, &p, &t,
+		PLACE "\"p/up/null\" lies behind the link p/up, which leads out of the workspace "
+		      "(/dev/null), so a change of it would not be seen; remove the entry",
+		"out of the workspace");
+	c.files = GLOBS(&arena, "p", "loop/a", "loop/**", "gone/a", "gone/**");
+	ws_link("p/loop", "loop");
+	ws_link("p/gone", "nowhere");
+	check(&f, &p, &t, "", "a link that leads nowhere is as what is not there");
+
+	c.files = GLOBS(&arena, "p", "link/**");
+	check(&stale, &p, &t, "p/link p/link/a", "what git's index names behind a link");
+	check_absent(&stale, &p, &t, "p/link/a",
+		PLACE "\"p/link/a\" lies behind the link p/link" UNSEEN
+		      "name it where it is: \"real/a\"",
+		"is refused when it turns out to be gone");
+	c.files = GLOBS(&arena, "p", "*/a", "!real/**");
+	check_absent(&stale, &p, &t, "p/link/a",
+		PLACE "\"p/link/a\" lies behind the link p/link" UNSEEN
+		      "name it where it is: \"real/a\"",
+		"whatever selects it");
+	c.files = GLOBS(&arena, "p", "**");
+	check_absent(&stale, &p, &t, "p/link/a", "", "unless it is an input by its real name");
+	check_absent(&stale, &p, &t, "p/gone/a", "", "or really gone");
+	ws_end();
+}
+
 /* 1090 projects of 4 files, 3 tasks each: what a walk of all files for each task would cost shows. */
 static void
 test_many(void)
@@ -167,6 +252,7 @@ main(void)
 	test_below();
 	test_globs();
 	test_literals();
+	test_links();
 	test_many();
 	arena_release(&arena);
 	return tap_done();
