@@ -3,6 +3,7 @@
 #include "cache/gc.h"
 #include "cache/history.h"
 #include "cache/index.h"
+#include "cache/outputs.h"
 #include "cache/store.h"
 #include "exec/exec.h"
 #include "exec/guard.h"
@@ -224,6 +225,50 @@ find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 	return r->cachefd < 0 ? err_set(e, ERR_IO, errno, "open %s", r->cache_path) : 1;
 }
 
+/* Whether the task's outputs select anything of what is in a cache directory (docs/CACHE.md). */
+static bool
+selects_cache(const struct node *n, const char *cache)
+{
+	static const char *const names[] = {"", "index.db", "index.db-wal", ".gitignore", "blobs",
+		"blobs/00", "blobs/00/0000", "blobs/00/0000.zst"};
+	const struct project *p = n->project;
+	cleanup_free const char **nested = xcalloc(p->nnested, sizeof(*nested));
+
+	for (size_t i = 0; i < p->nnested; i++)
+		nested[i] = p->nested[i]->dir;
+	for (size_t i = 0; i < array_len(names); i++) {
+		cleanup_free char *path = *names[i] ? path_join(cache, names[i]) : xstrdup(cache);
+
+		if (outputs_select(&n->def->cache->outputs, nested, p->nnested, path))
+			return true;
+	}
+	return false;
+}
+
+/* What is to be restored would be removed to make room for it. */
+static int
+refuse_cache_among_outputs(const struct run *r, struct err *e)
+{
+	const char *cache;
+
+	if (!path_is_within(r->cache_path, r->root.path))
+		return 0;
+	cache = path_below(r->cache_path, strcmp(r->root.path, "/") ? r->root.path : "");
+	for (size_t i = 0; i < r->g.n; i++) {
+		const struct node *n = r->g.nodes[i];
+
+		if (n->def->cache && selects_cache(n, cache))
+			return err_set(e, ERR_CONFIG, 0,
+				"%s: task %s: cache.outputs selects what is in the cache directory "
+				"%s, and "
+				"would remove it: put the cache elsewhere (--cache-dir, "
+				"VX_CACHE_DIR, "
+				"cacheDir), or name the outputs more narrowly",
+				n->def->place, n->def->name, r->cache_path);
+	}
+	return 0;
+}
+
 static int
 open_cache(struct run *r, bool is_dry, char **ret_note, struct err *e)
 {
@@ -242,7 +287,7 @@ open_state(struct run *r, const struct run_options *o, struct err *e)
 	cleanup_free char *note = NULL;
 	struct err why = ERR_INIT;
 
-	if (found < 0)
+	if (found < 0 || refuse_cache_among_outputs(r, e))
 		return -1;
 	if (!none && open_cache(r, o->dry, &note, &why)) {
 		r->stamps = r->index; /* to be closed */

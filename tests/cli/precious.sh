@@ -222,6 +222,36 @@ run run p#build
 exits 1 "nor where git has them"
 ok "they stay, too" test -f p/src/s.txt -a -f p/src/t.txt
 
+# --- the cache itself --------------------------------------------------------------------------
+
+workspace '"dist/**"' "$makes_dist"
+echo dist >.gitignore
+commit workspace
+for dir in p/dist p/dist/c; do
+	run run p#build --cache-dir "$dir"
+	exits 2 "a cache in the task's own outputs ($dir)"
+	said "vx: p/vx.config.json:[0-9:]*: task build: cache.outputs selects what is in the cache directory $W/$dir, and would remove it" \
+		"is refused, with both places"
+	run run p#build --cache-dir "$dir" --sandbox --no-cache
+	exits 2 "also where it is not used"
+done
+run run p#build --cache-dir cache
+exits 0 "a cache beside them"
+fresh
+put vx.config.json <<-J
+	{ "tasks": { "root": { "exec": { "command": "echo ran >>$T/ran" },
+		"cache": { "inputs": { "files": [] }, "outputs": { "files": ["*/blobs/**/*.zst"] } } } } }
+J
+run run //#root --cache-dir cache
+exits 2 "an output of another task that selects what is in it"
+ok "the cache is there" test -f cache/index.db -a -d cache/blobs
+sed -i 's/.zst"/.zst", "!cache"/' vx.config.json
+run run //#root --cache-dir cache
+exits 0 "but for what is excluded"
+is "$(ran)" 1 "it ran"
+run run //#root --cache-dir cache
+said 'all cached' "and is found again"
+
 # --- in a sandbox ------------------------------------------------------------------------------
 
 if can_sandbox; then
