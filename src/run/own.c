@@ -16,6 +16,7 @@
 #include "run/sched-private.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/path.h"
 #include "util/strvec.h"
@@ -229,18 +230,78 @@ refuse(const struct check *c, size_t at, const char *why, struct err *e)
 }
 
 static void
-note_held(const struct check *c, const struct precious *p, struct strvec *notes)
+note_removed(const struct check *c, size_t n, size_t first, const char *what, struct strvec *notes)
 {
 	cleanup_strbuf struct strbuf name = STRBUF_INIT;
 
-	add_shown(c, c->names.v[p->held], &name);
-	if (p->nheld == 1)
-		strvec_pushf(notes, "removed 1 file that git tracks (%s): cache.outputs selects it",
+	if (!n)
+		return;
+	add_shown(c, c->names.v[first], &name);
+	if (n == 1)
+		strvec_pushf(notes, "removed 1 file that %s (%s): cache.outputs selects it", what,
 			name.buf);
 	else
-		strvec_pushf(notes,
-			"removed %zu files that git tracks (%s, …): cache.outputs selects them",
-			p->nheld, name.buf);
+		strvec_pushf(notes, "removed %zu files that %s (%s, …): cache.outputs selects them",
+			n, what, name.buf);
+}
+
+/* Whether the directory is one that the glob can have named: not the project's own, nor one above. */
+static bool
+is_among(const struct glob *g, const char *dir)
+{
+	for (size_t k = 0; k < glob_nalternatives(g); k++)
+		if (path_is_within(dir, glob_literal_head(g, k)) && strcmp(dir, glob_base(g)) != 0)
+			return true;
+	return false;
+}
+
+static bool
+is_repository(const struct check *c, const char *dir)
+{
+	cleanup_strbuf struct strbuf buf = STRBUF_INIT;
+	cleanup_free char *git = path_join(outputs_real(&c->roots, dir, &buf), ".git");
+	struct stat st;
+
+	return !fs_stat_beneath(c->s->plan->w->rootfd, git, &st);
+}
+
+static int
+refuse_repository(const struct check *c, const char *path, const char *dir, struct err *e)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT, repo = STRBUF_INIT;
+	const struct glob *g = selecting_glob(c, path);
+	const char *shown = path_below(dir, glob_base(g));
+
+	add_shown(c, path, &name);
+	strbuf_add_sanitised(&repo, shown, strlen(shown));
+	return err_set(e, ERR_CONFIG, 0,
+		"cache.outputs \"%s\" selects %s, in the git repository %s, and no run of this "
+		"task is known to have made it: vx would delete it. Move the repository away, "
+		"exclude it (\"!%s\"), or name the outputs more narrowly",
+		glob_text(g), name.buf, repo.buf, repo.buf);
+}
+
+/* Files of a repository among the outputs: the one around it knows nothing of them. */
+static int
+check_repositories(const struct check *c, struct err *e)
+{
+	cleanup_strbuf struct strbuf last = STRBUF_INIT;
+
+	for (size_t i = 0; i < c->names.n; i++) {
+		const char *path = c->names.v[i];
+		const struct glob *g = selecting_glob(c, path);
+		cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
+
+		/* They are sorted: mostly it is the directory of the one before. */
+		if (i && !strcmp(dir, last.buf))
+			continue;
+		strbuf_reset(&last);
+		strbuf_adds(&last, dir);
+		for (; is_among(g, dir); dir[path_parent_len(dir)] = '\0')
+			if (is_repository(c, dir))
+				return refuse_repository(c, path, dir, e);
+	}
+	return 0;
 }
 
 /* The names in question are in c->names, and all lie at or below `dir`. */
@@ -266,8 +327,8 @@ judge(const struct check *c, const char *dir, struct strvec *notes, struct err *
 	if (p.nothing_tracked)
 		return refuse(c, p.untracked,
 			"which git does not have, as it tracks nothing of this project yet", e);
-	if (p.nheld)
-		note_held(c, &p, notes);
+	note_removed(c, p.nheld, p.held, "git tracks", notes);
+	note_removed(c, p.nuntracked, p.untracked, "git does not have and no run made", notes);
 	return 0;
 }
 
@@ -361,6 +422,8 @@ own_check(
 		drop_stamped(&c, node->adds_to[i]);
 	for (size_t i = 0; i < node->nadded_by; i++)
 		drop_stamped(&c, node->added_by[i]);
+	if (!r)
+		r = check_repositories(&c, e);
 	if (!r && c.names.n)
 		r = judge_all(&c, notes, e);
 	outputs_release(&c.roots);

@@ -204,8 +204,93 @@ is "$(ran)" 2 "without a run"
 rm -rf .vx
 run run p#build
 exits 0 "as left over from another build, too"
-said_not 'git' "silently"
+said 'note: removed 2 files that git does not have and no run made \(dist/only-one, …\): cache.outputs selects them' \
+	"which is said, as nobody gives them back"
 is "$(ran)" 3 "it ran"
+rm -rf .vx p/dist
+mkdir p/dist
+echo mine >p/dist/thesis
+run run p#build
+exits 0 "one file"
+said 'note: removed 1 file that git does not have and no run made \(dist/thesis\): cache.outputs selects it' "is named"
+mkdir p/dist/deep
+echo mine >p/dist/deep/thesis
+echo two >p/in
+run run p#build
+said 'removed 1 file that git does not have and no run made \(dist/deep/thesis\)' "beside what a run made"
+echo mine >p/dist/thesis
+echo one >p/in
+run run p#build
+said 'removed 1 file that git does not have and no run made \(dist/thesis\)' "by a restore"
+is "$(ran)" 5 "that ran nothing"
+
+# A repository among the outputs, nothing of which git knows.
+repository() { # DIR
+	rm -rf .vx p/dist
+	mkdir -p "$1"
+	git_ init -q "$1"
+	echo t >"$1/t"
+}
+workspace '"dist/**"' "$makes_dist"
+commit workspace
+fresh
+for way in new committed linked; do
+	repository p/dist/deep/repo
+	if [ $way != new ]; then
+		git_ -C p/dist/deep/repo add t
+		git_ -C p/dist/deep/repo commit -qm t
+	fi
+	echo work >p/dist/deep/repo/t
+	[ $way != linked ] || git_ init -q --separate-git-dir "$T/separate" p/dist/deep/repo
+	run run p#build
+	exits 1 "a repository among the outputs ($way)"
+	said 'vx: cache.outputs "dist/\*\*" selects dist/deep/repo/t, in the git repository dist/deep/repo, and no run of this task is known to have made it: vx would delete it\. Move the repository away, exclude it \("!dist/deep/repo"\), or name the outputs more narrowly' \
+		"is named"
+	is "$(cat p/dist/deep/repo/t)" work "it is there"
+done
+repository p/dist
+run run p#build
+exits 1 "one that is the output directory"
+said 'selects dist/t, in the git repository dist,' "is named, too"
+is "$(cat p/dist/t)" t "it is there"
+is "$(ran)" 0 "nothing ran"
+task '"dist/**", "!dist/deep/repo"' "$makes_dist"
+repository p/dist/deep/repo
+run run p#build
+exits 0 "one that is excluded"
+ok "stays" test -f p/dist/deep/repo/t -a -d p/dist/deep/repo/.git
+task '"dist/**"' "mkdir -p dist; git init -q dist/repo; cp in dist/repo/made"
+rm -rf .vx p/dist
+run run p#build
+echo two >p/in
+run run p#build
+exits 0 "one that the task makes"
+said_not 'removed|vx would delete' "is its own"
+echo mine >p/dist/repo/mine
+echo three >p/in
+run run p#build
+exits 1 "but for what is new in it"
+said 'selects dist/repo/mine, in the git repository dist/repo,' "which is named"
+echo dist >.gitignore
+run run p#build
+exits 0 "what git ignores is nobody's"
+rm -rf .gitignore .vx p/dist .git
+repository p/dist/repo
+run run p#build
+exits 1 "a repository where there is no work tree around it"
+said 'selects dist/repo/t, in the git repository dist/repo,' "is named"
+# A project that is a repository itself is no output.
+workspace '"dist/**", "*.gen"' "$makes_dist"
+git_ init -q p
+git_ -C p add in
+git_ -C p commit -qm p
+commit workspace 2>/dev/null
+mkdir p/dist
+echo left >p/dist/left
+echo left >p/left.gen
+run run p#build
+exits 0 "a project that is a repository itself"
+ok "its outputs are made anew" test ! -e p/dist/left -a ! -e p/left.gen -a -f p/dist/out
 
 # --- behind a link -----------------------------------------------------------------------------
 
