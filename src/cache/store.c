@@ -189,6 +189,18 @@ store_has(struct store *s, const struct digest *d)
 	return find_blob(s, d, name, &st) >= 0;
 }
 
+uint64_t
+store_hollow(struct store *s, const struct digest *d, uint64_t size)
+{
+	char name[NAME_SIZE];
+	struct stat st;
+
+	/* Not even a million of these are much. */
+	if (size <= SMALL || find_blob(s, d, name, &st) < 0)
+		return 0;
+	return size > (uint64_t)st.st_blocks * 512 ? size - (uint64_t)st.st_blocks * 512 : 0;
+}
+
 /* A blob being read, by its name. */
 struct blob {
 	int dir;

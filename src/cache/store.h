@@ -46,6 +46,9 @@ bool store_is_full(const struct store *s);
 void store_set_full(struct store *s);
 
 bool store_has(struct store *s, const struct digest *d);
+/* How much of content of `size` bytes its blob does not take up on the disk: holes, and what packing has saved.
+ * It costs who made it nothing, and time to read. 0 where it is not here. */
+uint64_t store_hollow(struct store *s, const struct digest *d, uint64_t size);
 /* What the blobs that were new, and are kept, take up on the disk. */
 uint64_t store_written(const struct store *s);
 

@@ -90,6 +90,24 @@ has_never(const struct want_rules *rules, const struct want *v, size_t n)
 	return bad;
 }
 
+/* Of any size to read, and of none to make. */
+static bool
+is_too_hollow(struct store *s, const struct want *v, size_t n)
+{
+	uint64_t left = TREE_HOLLOW_MAX, hollow;
+
+	for (size_t i = 0; i < n; i++) {
+		hollow = v[i].out.type == OUTPUT_FILE ? store_hollow(s, &v[i].digest, v[i].out.size)
+						      : 0;
+		if (hollow > left) {
+			log_debug("cache", "a stored tree is holes for the most part");
+			return true;
+		}
+		left -= hollow;
+	}
+	return false;
+}
+
 static int
 load_node(struct loading *l, const struct pending *p, struct err *e)
 {
@@ -128,7 +146,8 @@ wants_load(struct store *s, const struct digest *root, const struct want_rules *
 	if (l.nwants)
 		qsort(l.wants, l.nwants, sizeof(*l.wants), want_cmp);
 	if (r > 0)
-		r = ways_lead_somewhere(l.wants, l.nwants) && !has_never(rules, l.wants, l.nwants);
+		r = ways_lead_somewhere(l.wants, l.nwants) &&
+		    !has_never(rules, l.wants, l.nwants) && !is_too_hollow(s, l.wants, l.nwants);
 	if (r <= 0) {
 		wants_free(l.wants, l.nwants);
 		return r;

@@ -42,7 +42,7 @@ struct saving {
 	size_t n, cap;
 	struct strbuf path; /* of v[n - 1] */
 	struct access_fixes fixes;
-	uint64_t bytes, holes;
+	uint64_t bytes, holes, hollow;
 	struct err *e;
 };
 
@@ -210,6 +210,11 @@ put_file(struct saving *sv, const struct output *out, struct digest *ret)
 	if (!is_same(&before, &after) || size != out->size)
 		return fail_at(sv->e, out->path, 0, " changed while it was stored");
 	sv->bytes += size;
+	sv->hollow += store_hollow(sv->s, ret, size);
+	if (sv->hollow > TREE_HOLLOW_MAX)
+		return fail_at(sv->e, out->path, 0,
+			": a result holds at most 64 GiB more than its content takes up in the "
+			"cache");
 	return 0;
 }
 

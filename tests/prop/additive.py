@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 from cache import LIMIT, VX, Arena, Globs, Wrong, cannot, difference, environment, put_node, remove, snapshot, stat_of  # noqa: E402
 
 DEFAULT_ROUNDS = 60
-STEPS = 12
+STEPS = 20
 COUNT = {}
 TASKS = ["build", "post", "last"]
 PLACES = {"build": ["m.js", "x.js", "sub/y.js", "sub/deep/y.js"], "post": ["m.js.map", "post/p", "sub/z.map", "m.js", "x.js"],
@@ -84,8 +84,8 @@ class Adding:
         rng, files = self.rng, sorted(self.files())
         how = rng.choice(["input"] * 4 + ["none"] * 3 + ["delete", "change", "stray", "all"])
         if how == "input":
-            t = rng.choice(TASKS)
-            self.set(t, rng.choice("12"))
+            t = rng.choice(TASKS + ["post"])
+            self.set(t, "21"[int(self.version[t]) - 1])
             self.told.append("%s.in = %s" % (t, self.version[t]))
         elif how == "all":
             self.told.append("rm -r dist")

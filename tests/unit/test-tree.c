@@ -6,6 +6,7 @@
 #include "tests/unit/crash.h"
 #include "tests/unit/globs.h"
 #include "tests/unit/ws.h"
+#include "util/clock.h"
 #include "util/fd.h"
 #include "util/strbuf.h"
 #include "util/strvec.h"
@@ -876,6 +877,52 @@ test_holes(void)
 	end();
 }
 
+/* A blob of this digest that is one hole, as somebody can put it into a shared cache. */
+static void
+plant_hole(const struct digest *d, off_t size)
+{
+	char hex[DIGEST_HEX], path[DIGEST_HEX + 16];
+	cleanup_close int fd = -1;
+
+	digest_hex(d, hex);
+	snprintf(path, sizeof(path), ".cache/blobs/%.2s", hex);
+	if (fs_mkdirs(ws_fd, path))
+		bug("mkdir: %s", strerror(errno));
+	snprintf(path, sizeof(path), ".cache/blobs/%.2s/%s", hex, hex + 2);
+	fd = openat(ws_fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || ftruncate(fd, size))
+		bug("ftruncate: %s", strerror(errno));
+}
+
+static void
+test_planted_holes(void)
+{
+	struct digest d, content = {{1}};
+	uint64_t begun;
+	char lines[200];
+
+	begin();
+	plant_hole(&content, 4ll << 40);
+	snprintf(lines, sizeof(lines), "f 0644 @ %lld a\n", 4ll << 40);
+	d = tree_of(lines, &content);
+	d = tree_of("d 0755 @ dist\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	begun = clock_monotonic_ns();
+	alarm(60); /* read, it would take most of an hour */
+	ok_int(restore(&dist, &d), 0, "a blob that is a hole without end");
+	content.b[1] = 1;
+	plant_hole(&content, 40ll << 30);
+	snprintf(
+		lines, sizeof(lines), "f 0644 @ %lld a\nf 0644 @ %lld b\n", 40ll << 30, 40ll << 30);
+	d = tree_of(lines, &content);
+	d = tree_of("d 0755 @ dist\n", &d);
+	d = tree_of("d ---- @ p\n", &d);
+	ok_int(restore(&dist, &d), 0, "many that are so together");
+	alarm(0);
+	ok(clock_monotonic_ns() - begun < 10 * 1000000000ull, "are not read");
+	end();
+}
+
 static void
 test_no_tree(void)
 {
@@ -1304,6 +1351,7 @@ main(void)
 	test_deep();
 	test_changed_while_saving();
 	test_holes();
+	test_planted_holes();
 	test_random();
 	test_no_tree();
 	test_all_crashes();
