@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/db.h"
+#include "cache/db-vfs.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
@@ -7,11 +8,7 @@
 #include "util/stop.h"
 #include "util/strbuf.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <sqlite3.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +18,6 @@ enum {
 	STEPS = 50 * 1000,
 	MOST_STEPS = 1000 * 1000 * 1000,
 	MOST_BROKEN = 10,
-	OTHER_MEMORY = 16 << 20,
 };
 
 struct db {
@@ -41,217 +37,6 @@ struct db {
 };
 
 static const char *const parts[] = {"", "-wal", "-shm"};
-
-/* What SQLite may touch. */
-
-static sqlite3_vfs *system_vfs;
-static bool journal_wanted;
-
-static bool
-ends_in(const char *path, const char *end)
-{
-	size_t n = strlen(path), len = strlen(end);
-
-	return n >= len && !strcmp(path + n - len, end);
-}
-
-/*
- * A "-journal" beside a file is rolled back by whoever opens the file, and what it names as its
- * super-journal is then removed, any file of the user. The log is all that vx uses: no journal is seen,
- * none is opened, and nothing but logs is removed by name.
- */
-static int
-see_logs_alone(sqlite3_vfs *v, const char *path, int flags, int *ret)
-{
-	(void)v;
-	if (ends_in(path, "-wal"))
-		return system_vfs->xAccess(system_vfs, path, flags, ret);
-	*ret = 0;
-	return SQLITE_OK;
-}
-
-static int
-remove_logs_alone(sqlite3_vfs *v, const char *path, int sync_dir)
-{
-	(void)v;
-	return ends_in(path, "-wal") ? system_vfs->xDelete(system_vfs, path, sync_dir)
-				     : SQLITE_PERM;
-}
-
-static int
-open_no_journal(sqlite3_vfs *v, const char *path, sqlite3_file *f, int flags, int *ret_flags)
-{
-	if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) {
-		f->pMethods = NULL;
-		journal_wanted = true;
-		return SQLITE_CANTOPEN;
-	}
-	return system_vfs->xOpen(v, path, f, flags, ret_flags);
-}
-
-/*
- * SQLite's open(2). A link leads to somebody's file, and so does a second name; a fifo would hold the open
- * up. Directories it opens to sync them, and the device for a seed. EISDIR is the error after which it
- * does not try to read what it may not write; of the log's index it does all the same.
- */
-static int
-open_plain(const char *path, int flags, int mode)
-{
-	int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
-	bool reads = (flags & O_ACCMODE) == O_RDONLY && !ends_in(path, "-shm");
-	struct stat st;
-
-	if (fd < 0)
-		return -1;
-	if (!fstat(fd, &st) &&
-		(S_ISREG(st.st_mode)
-				? reads || st.st_nlink <= 1
-				: reads && (S_ISDIR(st.st_mode) || !strcmp(path, "/dev/urandom"))))
-		return fd;
-	close(fd);
-	errno = EISDIR;
-	return -1;
-}
-
-/*
- * The index of a shared log is mapped from its -shm, which anybody who may write the directory can cut
- * short: a touch of it is SIGBUS then. Zeros of our own are put there, an index of nothing for SQLite,
- * and that database is given up. (No other file is mapped by SQLite.)
- */
-static struct {
-	char *at;
-	size_t n;
-} shared[64];
-static volatile sig_atomic_t cut_short;
-
-static void *
-map_shared(void *at, size_t n, int prot, int flags, int fd, off_t offset)
-{
-	void *p = mmap(at, n, prot, flags, fd, offset);
-
-	for (size_t i = 0; p != MAP_FAILED && i < array_len(shared); i++)
-		if (!shared[i].at) {
-			shared[i].n = n;
-			shared[i].at = p;
-			break;
-		}
-	return p;
-}
-
-static int
-unmap_shared(void *p, size_t n)
-{
-	for (size_t i = 0; i < array_len(shared); i++)
-		if (shared[i].at == p)
-			shared[i].at = NULL;
-	return munmap(p, n);
-}
-
-static void
-replace_shared(int sig, siginfo_t *si, void *ctx)
-{
-	const char *at = si->si_addr;
-
-	(void)ctx;
-	for (size_t i = 0; i < array_len(shared); i++)
-		if (shared[i].at && at >= shared[i].at && at < shared[i].at + shared[i].n &&
-			mmap(shared[i].at, shared[i].n, PROT_READ | PROT_WRITE,
-				MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
-			cut_short = 1;
-			return;
-		}
-	signal(sig, SIG_DFL); /* and it comes again */
-}
-
-static int
-survive_cuts(void)
-{
-	struct sigaction act = {.sa_sigaction = replace_shared, .sa_flags = SA_SIGINFO};
-	int rc = system_vfs->xSetSystemCall(system_vfs, "mmap", (sqlite3_syscall_ptr)map_shared);
-
-	if (!rc)
-		rc = system_vfs->xSetSystemCall(
-			system_vfs, "munmap", (sqlite3_syscall_ptr)unmap_shared);
-	if (!rc && sigaction(SIGBUS, &act, NULL))
-		rc = SQLITE_ERROR;
-	return rc;
-}
-
-/*
- * SQLITE_LIMIT_LENGTH is asked of values, not of the whole rows that it compares in tables without
- * rowids. So no piece of memory is larger than a value of the database in use and what else SQLite
- * may take at once.
- */
-static sqlite3_mem_methods system_memory;
-static int most_memory;
-static bool memory_refused;
-
-static bool
-is_too_much(int n)
-{
-	if (n <= most_memory)
-		return false;
-	memory_refused = true;
-	return true;
-}
-
-static void *
-take_memory(int n)
-{
-	return is_too_much(n) ? NULL : system_memory.xMalloc(n);
-}
-
-static void *
-grow_memory(void *p, int n)
-{
-	return is_too_much(n) ? NULL : system_memory.xRealloc(p, n);
-}
-
-static void
-limit_memory(const struct db_schema *schema)
-{
-	most_memory = schema->longest ? schema->longest + OTHER_MEMORY : INT_MAX;
-	memory_refused = false;
-}
-
-/* vx has one thread: no lock around every allocation. Only the first open of a process can say so. */
-static int
-configure_library(void)
-{
-	static sqlite3_vfs vfs;
-	static sqlite3_mem_methods memory;
-	int rc;
-
-	if (system_vfs)
-		return SQLITE_OK;
-	most_memory = INT_MAX;
-	sqlite3_config(SQLITE_CONFIG_GETMALLOC, &system_memory);
-	memory = system_memory;
-	memory.xMalloc = take_memory;
-	memory.xRealloc = grow_memory;
-	sqlite3_config(SQLITE_CONFIG_MALLOC, &memory);
-	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
-	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	/* A file that somebody cuts short is an error where it is read, and a signal where it is mapped. */
-	sqlite3_config(SQLITE_CONFIG_MMAP_SIZE, (sqlite3_int64)0, (sqlite3_int64)0);
-	rc = sqlite3_initialize();
-	if (rc)
-		return rc;
-	system_vfs = sqlite3_vfs_find("unix");
-	if (!system_vfs || system_vfs->iVersion < 3)
-		bug("this SQLite has no vfs for Unix");
-	vfs = *system_vfs;
-	vfs.iVersion = 3;
-	vfs.pNext = NULL;
-	vfs.zName = "vx";
-	vfs.xOpen = open_no_journal;
-	vfs.xDelete = remove_logs_alone;
-	vfs.xAccess = see_logs_alone;
-	rc = system_vfs->xSetSystemCall(system_vfs, "open", (sqlite3_syscall_ptr)open_plain);
-	if (!rc)
-		rc = survive_cuts();
-	return rc ? rc : sqlite3_vfs_register(&vfs, 1);
-}
 
 /* Code first, words after: what a caller or a user can do differs by code. */
 static int
@@ -290,7 +75,7 @@ is_plain(const struct stat *st)
 	return S_ISREG(st->st_mode) && st->st_nlink <= 1;
 }
 
-/* What open_plain refuses: the name of the first, NULL: none. */
+/* What db-vfs.c does not open: the name of the first, NULL: none. */
 static const char *
 find_odd_part(const char *path)
 {
@@ -319,7 +104,7 @@ damage_of(const struct db *db, int rc)
 	case SQLITE_ERROR: /* none of our statements is wrong by itself */
 		return xstrdup("its tables are not those of vx");
 	case SQLITE_NOMEM:
-		return memory_refused ? xstrdup("a value in it is too large") : NULL;
+		return db_vfs_refused_memory() ? xstrdup("a value in it is too large") : NULL;
 	case SQLITE_TOOBIG:
 		return xstrdup("a value in it is too large");
 	case SQLITE_INTERRUPT:
@@ -327,7 +112,7 @@ damage_of(const struct db *db, int rc)
 	case SQLITE_CANTOPEN:
 	case SQLITE_IOERR:
 	case SQLITE_READONLY:
-		if (journal_wanted)
+		if (db_vfs_refused_journal())
 			return xstrdup("it is in no WAL mode");
 		odd = find_odd_part(db->path);
 		return odd ? xasprintf("%s is no plain file", odd) : NULL;
@@ -404,7 +189,7 @@ repeat(const struct db *db, struct err *e)
 static bool
 is_cut(struct db *db)
 {
-	if (!cut_short || db->schema->forgettable)
+	if (!db_vfs_was_cut() || db->schema->forgettable)
 		return false;
 	if (!db->said)
 		db->said = xasprintf("%s: somebody has cut its -shm short", db->path);
@@ -427,8 +212,7 @@ static void
 begin_steps(struct db *db)
 {
 	db->steps = 0;
-	journal_wanted = false;
-	limit_memory(db->schema);
+	db_vfs_limit(db->schema->longest);
 }
 
 /* Between steps: hears the signals that end a run, and ends what would never end. */
@@ -701,13 +485,13 @@ open_with(const char *path, const struct db_schema *schema, bool alone, struct d
 	char **ret_note, struct err *e)
 {
 	cleanup_free char *note = NULL;
-	int rc = configure_library();
+	int rc = db_vfs_init();
 	struct db *db;
 
 	if (rc)
 		return fail_code(path, NULL, rc, e);
 	if (!schema->forgettable)
-		cut_short = 0;
+		db_vfs_forget_cut();
 	db = new_db(path, schema);
 	db->alone = alone;
 	if (open_or_renew(db, &note, e)) {
@@ -804,7 +588,7 @@ look(struct db *db, struct err *e)
 int
 db_open_reading(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
 {
-	int rc = configure_library();
+	int rc = db_vfs_init();
 	struct db *db;
 
 	if (rc)
@@ -847,7 +631,7 @@ make_empty(struct db *db)
 int
 db_open_beside(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
 {
-	int rc = configure_library();
+	int rc = db_vfs_init();
 	struct err why = ERR_INIT;
 	struct db *db;
 

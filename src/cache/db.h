@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one file that knows SQLite. An enum names each statement, an array has its text; statements
+ * The one module that knows SQLite. An enum names each statement, an array has its text; statements
  * are prepared at first use and reset after. Errors become struct err (kind IO) with the file's
  * name.
  */
