@@ -127,16 +127,15 @@ be_the_guard(const struct watch *w, void (*recover)(void *ctx), void *ctx)
 
 /*
  * A group of its own is a background one to the terminal: writing there must not stop the core.
- * Tasks get the default back (proc_start). The loop sees the guard's death by itself; what takes long
- * between two polls hears of it by a signal (util/stop.h). Not if the guard is dead already: the loop is
- * next then.
+ * Tasks get the default back (proc_start). The loop sees the guard's death by itself, what takes long
+ * between two polls by the parent that it has then.
  */
 static void
-be_the_core(void)
+be_the_core(pid_t guard)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM); /* not inherited by fork */
+	stop_without(guard);
 	setpgid(0, 0);
 	sigaction(SIGTTOU, &ignore, NULL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* not inherited by fork */
@@ -183,6 +182,7 @@ guard_fork(void (*recover)(void *ctx), void *ctx, char *(*find_helper)(struct er
 {
 	struct watch w = {.pidfd = -1, .signals = -1, .done = -1, .find_helper = find_helper};
 	struct guard g = {-1, -1};
+	pid_t self = getpid();
 	sigset_t old;
 
 	sigprocmask(SIG_BLOCK, NULL, &old);
@@ -195,7 +195,7 @@ guard_fork(void (*recover)(void *ctx), void *ctx, char *(*find_helper)(struct er
 		goto fail;
 	}
 	if (!w.core) {
-		be_the_core();
+		be_the_core(self);
 		fd_close(&w.signals);
 		*ret = g;
 		return 0;

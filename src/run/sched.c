@@ -397,7 +397,7 @@ on_idle(void *ctx)
 	}
 	arm_redraw(s);
 	/* A signal that waits is what the loop takes next: its number is the exit code. */
-	if (graph_is_over(s) && !stop_is_asked() && serve_close(s))
+	if (graph_is_over(s) && (s->stopped_by || !stop_is_asked()) && serve_close(s))
 		loop_stop(s->o->loop);
 }
 

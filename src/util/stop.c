@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "util/stop.h"
+#include <unistd.h>
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
@@ -20,11 +21,21 @@ stop_is_ignored(int sig)
 	return !sigaction(sig, NULL, &now) && now.sa_handler == SIG_IGN;
 }
 
+static pid_t needed;
+
+void
+stop_without(pid_t parent)
+{
+	needed = parent;
+}
+
 bool
 stop_is_asked(void)
 {
 	sigset_t pending;
 
+	if (needed && getppid() != needed)
+		return true;
 	if (sigpending(&pending))
 		return false;
 	for (size_t i = 0; i < array_len(signals); i++)

@@ -18,7 +18,9 @@ void stop_signals(sigset_t *ret);
 /* Who started us wants none of it: nohup of HUP, a shell without job control of INT and QUIT for what it
  * puts in the background. Blocked and read from a signalfd it would be heard all the same. */
 bool stop_is_ignored(int sig);
-/* One of them is pending. */
+/* This process is to stop, too, when it has another parent than that. */
+void stop_without(pid_t parent);
+/* One of them is pending, or the parent has died. */
 bool stop_is_asked(void);
 /* The same, looked at in every 64th call alone: for steps of a few microseconds. */
 bool stop_is_asked_by_now(void);
