@@ -126,7 +126,11 @@ try env HOME="$HOMEDIR" VX_SCRATCH_DIR="$HOMEDIR/.cache" unshare --user --map-ro
 	sh "$T/overlay.sh" "$W" "$T/m" "$VX" run t
 like "$OUT" '^s$' "a workspace on an overlay is a lower layer"
 unlike "$OUT" '^k$' "with its walls"
-is "$(cat "$T/m/u/src/n")" n "a granted write is there"
+if [ -n "${VX_TEST_OWNER:-}" ]; then
+	skip "a granted write is there" "the directory is of a user that has no name in the namespace"
+else
+	is "$(cat "$T/m/u/src/n")" n "a granted write is there"
+fi
 is "$(find "$HOMEDIR/.cache" -name 'vx-scratch-*' | wc -l)" 1 "its own scratch directory is passed over"
 like "$OUT" '^walked$' "a home that holds the scratch can be walked"
 like "$OUT" '^n$' "and written to"
