@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hermetic view: of the host only the directories of the system are to be seen. All others at the root
- * are covered by empty trees of their own, in which the workspace, what is granted, and what PATH names have
+ * The hermetic view: of the host only the directories of the system are to be seen. All else at the root
+ * is covered, files by nothing, directories by empty trees of their own, in which the workspace, what is granted, and what PATH names have
  * their mount points.
  */
 #include "sandbox/mount.h"
@@ -12,7 +12,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char no_remedy[] = "see the cause; vx works from kernel 6.1 on";
@@ -44,10 +47,17 @@ cover(struct view *v, const char *name)
 {
 	static const char *const options[] = {"source", "vx-hidden", "mode", "0755", NULL};
 	cleanup_close int at = openat(v->root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char path[NAME_MAX + 2];
+	struct stat st;
 	int mnt;
 
-	if (at < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
+	if (at < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT)) {
+		snprintf(path, sizeof(path), "/%s", name);
+		/* What a link leads to is hidden or shown by itself. */
+		if (!fstatat(v->root, name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISLNK(st.st_mode))
+			view_cover(path);
 		return;
+	}
 	mnt = at < 0 ? -1 : mount_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, options);
 	if (mnt < 0 || mount_attach(mnt, at, ""))
 		setup_die(errno, no_remedy, "cannot hide /%s", name);

@@ -13,6 +13,8 @@
 
 enum {
 	OTHER_MEMORY = 16 << 20,
+	/* Pieces of 32 KiB, each for 4,096 pages of the log: of 64 GiB. */
+	SHARED_MAX = 4096,
 };
 
 static sqlite3_vfs *system_vfs;
@@ -92,7 +94,7 @@ open_plain(const char *path, int flags, int mode)
 static struct {
 	char *at;
 	size_t n;
-} shared[64];
+} shared[SHARED_MAX];
 static volatile sig_atomic_t cut_short;
 
 static void *

@@ -391,7 +391,17 @@ next_output(const struct restore *r, const struct outputs *o, size_t *k)
 	return NULL;
 }
 
-/* A stamp will say that this is the tree, so it had better be. */
+static void
+tell_meddled(struct restore *r, const char *path, const char *what)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+	strbuf_add_sanitised(&name, path, strlen(path));
+	err_set(r->e, ERR_IO, 0, "%s was %s by another process after it was restored", name.buf,
+		what);
+}
+
+/* A stamp will say that this is the tree, so it had better be. 1; 2: it is not, and the error says where; -1. */
 static int
 look_again(struct restore *r, struct outputs *ret)
 {
@@ -409,13 +419,17 @@ look_again(struct restore *r, struct outputs *ret)
 			k += out && !strcmp(out->path, w->out.path);
 			continue;
 		}
-		if (!out || !is_as_wanted(r, w, out))
-			return restore_fail(
-				r, w->out.path, 0, ": another process changed it meanwhile");
+		if (!out || !is_as_wanted(r, w, out)) {
+			tell_meddled(r, w->out.path, "changed");
+			return 2;
+		}
 		k++;
 	}
 	out = next_output(r, ret, &k);
-	return out ? restore_fail(r, out->path, 0, ": another process made it meanwhile") : 0;
+	if (!out)
+		return 1;
+	tell_meddled(r, out->path, "made");
+	return 2;
 }
 
 /* Of what is there: what was restored, and what else is the task's. */
@@ -483,9 +497,10 @@ run(struct restore *r, const struct digest *root, struct outputs *ret)
 		return -1;
 	if (!ret)
 		return 1;
-	if (look_again(r, &now)) {
+	rc = look_again(r, &now);
+	if (rc != 1) {
 		outputs_release(&now);
-		return -1;
+		return rc;
 	}
 	now.looked_ns = staged_ns;
 	if (r->part)
@@ -515,7 +530,7 @@ tree_is_there(struct store *s, const struct digest *root, int rootfd, const stru
 		rc = -1;
 	if (rc > 0) {
 		output_heads_roots(&r.heads, &r.roots);
-		rc = !look_again(&r, ret);
+		rc = look_again(&r, ret) == 1;
 		if (!rc)
 			outputs_release(ret);
 	}

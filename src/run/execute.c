@@ -156,6 +156,12 @@ note_no_reports(struct sched *s, const struct exec_result *r)
 				    "reported and no result counts as proven");
 }
 
+static bool
+may_move(const struct sched *s, const struct task *t)
+{
+	return fingerprint_may_move(&s->plan->fingerprint, t->node, t->sandboxed, s->plan->w->path);
+}
+
 static void
 on_done(void *ctx, struct exec_result *r)
 {
@@ -224,6 +230,11 @@ on_done(void *ctx, struct exec_result *r)
 	commit_free(r->commit);
 	r->commit = NULL;
 	log_debug("phase", "%s scratch dropped", t->node->id);
+	/* What it has written is seen while it counts as running. */
+	if (may_move(s, t)) {
+		sched_keys_hold(s);
+		s->nmoving--;
+	}
 	if (!t->node->def->cache || s->plan->outputs_are_inputs)
 		s->files_stale = true;
 	sched_report_end(s, t, j, &j->output, error, r);
@@ -429,6 +440,7 @@ execute_task(struct sched *s, struct task *t)
 	GROW(s->jobs, s->njobs + 1, s->jobs_cap);
 	j->slot = s->njobs;
 	s->jobs[s->njobs++] = j;
+	s->nmoving += may_move(s, t);
 	s->executed = true;
 	report_started(s->o->report, t, j->command);
 	if (n->def->persistent)

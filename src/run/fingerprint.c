@@ -158,7 +158,8 @@ find_written(const struct fingerprint *f, int rootfd)
 }
 
 int
-fingerprint_holds(struct fingerprint *f, struct filehash *fh, int rootfd, struct err *e)
+fingerprint_holds(
+	struct fingerprint *f, struct filehash *fh, int rootfd, bool by_task, struct err *e)
 {
 	const char *path;
 	struct digest d;
@@ -168,7 +169,7 @@ fingerprint_holds(struct fingerprint *f, struct filehash *fh, int rootfd, struct
 	path = find_written(f, rootfd);
 	if (!path)
 		return 1;
-	f->nwrites++;
+	f->nwrites += !by_task;
 	free(f->written);
 	f->written = xstrdup(path);
 	forget_look(f);

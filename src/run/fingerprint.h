@@ -3,8 +3,9 @@
  * The files that every key rests on (lock files and the like at the root, cache/key.h): their digest, and whether it
  * still is what is on disk. A task may rewrite one, as an install does; what is keyed on
  * the old one is then neither looked up nor saved for the rest of the run (spec/cache.md §2). One that is
- * written and holds what it held counts for those commands alone that run meanwhile: what they have read of
- * it may be another's.
+ * written and holds what it held counts for those commands alone that run meanwhile, as what they have read of
+ * it may be another's; but not while one runs that may write it (fingerprint_may_move): an install that has
+ * nothing to do writes its lock file all the same.
  */
 #ifndef RUN_FINGERPRINT_H
 #define RUN_FINGERPRINT_H
@@ -32,9 +33,10 @@ struct fingerprint {
 int fingerprint_take(struct fingerprint *f, struct filehash *fh, int rootfd, struct err *e);
 void fingerprint_release(struct fingerprint *f);
 
-/* 1; 0: one of them has other content, f->written names it; -1. By stat, and then by content: an install
- * that changes nothing may write all the same. That is counted. */
-int fingerprint_holds(struct fingerprint *f, struct filehash *fh, int rootfd, struct err *e);
+/* 1; 0: one of them has other content, f->written names it; -1. By stat, and then by content. A write of what was
+ * there is counted, unless `by_task`: a command that may do so is running. */
+int fingerprint_holds(
+	struct fingerprint *f, struct filehash *fh, int rootfd, bool by_task, struct err *e);
 
 /* Whether the command may rewrite one of them, so that no key of what comes after it can be made before
  * it is done. */

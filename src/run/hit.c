@@ -32,7 +32,8 @@ stored_output(struct sched *s, const struct entry *en, struct captured *ret, str
 }
 
 static int
-put_in_place(struct sched *s, struct task *t, const struct own *own, struct err *e)
+put_in_place(
+	struct sched *s, struct task *t, const struct own *own, struct strvec *notes, struct err *e)
 {
 	const struct globset *set = &t->node->def->cache->outputs;
 	int root = s->plan->w->rootfd;
@@ -46,6 +47,13 @@ put_in_place(struct sched *s, struct task *t, const struct own *own, struct err 
 	/* Without the stamp it is restored once more, and that is all. */
 	if (r == 1 && index_stamp(s->o->index, t->node->id, &t->key, &now, &why))
 		sched_index_failed(s, &why);
+	/* What needs it reads other bytes than those that its key stands for. */
+	if (r == 2) {
+		strvec_pushf(notes, "%s: the next run restores it again", e->text);
+		err_clear(e);
+		t->tainted = true;
+		r = 1;
+	}
 	log_debug("phase", "%s restored", t->node->id);
 	outputs_release(&now);
 	free(nested);
@@ -60,7 +68,7 @@ restore(struct sched *s, struct task *t, struct strvec *notes, struct err *e)
 
 	if (own_check(s, t, true, notes, e))
 		return -1;
-	r = own_find(s, t, &own, e) ? -1 : put_in_place(s, t, &own, e);
+	r = own_find(s, t, &own, e) ? -1 : put_in_place(s, t, &own, notes, e);
 	own_release(&own);
 	return r < 0 ? err_wrap(e, "restore") : r;
 }

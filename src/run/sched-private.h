@@ -72,6 +72,7 @@ struct sched {
 	size_t njobs, jobs_cap;
 	size_t npersistent;  /* of the jobs: they take no place */
 	size_t nserving;     /* of these: ready, so that nobody waits for them */
+	size_t nmoving;      /* commands that run and may write a file that all keys rest on */
 	bool has_bad_server; /* one has failed, or will: something was denied to it */
 	/* Persistent tasks whose turn has come, and of which it is to be seen whether anything needs them. */
 	struct task **undecided;

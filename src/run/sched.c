@@ -63,7 +63,7 @@ sched_keys_hold(struct sched *s)
 {
 	struct plan *p = s->plan;
 	struct err e = ERR_INIT;
-	int r = fingerprint_holds(&p->fingerprint, p->fh, p->w->rootfd, &e);
+	int r = fingerprint_holds(&p->fingerprint, p->fh, p->w->rootfd, s->nmoving, &e);
 
 	if (r == 1)
 		return true;

@@ -248,6 +248,7 @@ are_as_stored(struct job *j, const struct outputs *made, const struct outputs *n
 		return true;
 	strbuf_add_sanitised(&name, other, strlen(other));
 	settle_note(j, "%s was changed after it was stored: the next run restores it", name.buf);
+	j->task->tainted = true; /* what needs it reads other bytes than its key stands for */
 	return false;
 }
 

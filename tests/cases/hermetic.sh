@@ -52,6 +52,18 @@ exits 0 "what is granted"
 said '^d$' "is seen"
 said '^c$' "at home as well"
 is "$(grep -E '^(far|home) ' "$OUT" | tr '\n' ';')" "far data;home .config;" "and nothing beside it"
+if [ "$(id -u)" = 0 ] && [ -w / ]; then
+	plain=$(mktemp /vx-test.XXXXXX)
+	trap 'rm -f "$plain"; tap_cleanup' EXIT
+	echo plain >"$plain"
+	chmod 644 "$plain"
+	hermetic '' <<-E
+		cat $plain; echo read
+	E
+	rm -f "$plain"
+	said '^read$' "a file in the root directory"
+	said_not '^plain$' "is not seen"
+fi
 HOME=$T
 hermetic '' <<'E'
 cat in; ls -A ~ | sed 's/^/home /'
