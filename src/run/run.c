@@ -22,6 +22,7 @@
 #include "util/loop.h"
 #include "util/num.h"
 #include "util/path.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include "workspace/files.h"
 #include "workspace/root.h"
@@ -292,8 +293,10 @@ open_state(struct run *r, const struct run_options *o, struct err *e)
 	if (!none && open_cache(r, o->dry, &note, &why)) {
 		r->stamps = r->index; /* to be closed */
 		r->index = NULL;
-		if (!err_is_no_room(why.num) && why.num != EBADMSG)
-			return err_set(e, why.kind, 0, "%s", why.text);
+		if (!err_is_no_room(why.num) && why.num != EBADMSG) {
+			*e = why;
+			return -1;
+		}
 		index_close(r->stamps);
 		r->stamps = NULL;
 		none = true;
@@ -591,6 +594,11 @@ run_workspace(const struct run_options *o, struct strbuf *product, struct err *e
 		code = guard_fork(recover, &r, sandboxed_find_helper, &guard, e);
 	if (!code)
 		code = run_all(&r, o, &guard, begin, &signals, product, e);
+	/* Before there was a loop to take it. */
+	if (code < 0 && e->num == ECANCELED && stop_is_asked()) {
+		code = 128 + stop_asked_by();
+		err_clear(e);
+	}
 	run_release(&r);
 	if (guard.pidfd >= 0)
 		guard_core_is_done(&guard);

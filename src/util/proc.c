@@ -6,6 +6,7 @@
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/path.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,8 @@
 #include <sys/wait.h>
 
 enum {
-	MAX_FDS = 8
+	MAX_FDS = 8,
+	STOP_LOOK_MS = 50, /* between two looks whether to stop */
 };
 
 /* Starting. */
@@ -112,6 +114,15 @@ spawn(const struct proc_spec *spec, const struct fdmap *m, posix_spawn_file_acti
 	return r ? r : posix_spawn(ret, spec->file, fa, attr, spec->argv, spec->env);
 }
 
+static int
+reap(pid_t pid, int *ret_status)
+{
+	while (waitpid(pid, ret_status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return 0;
+}
+
 int
 proc_start(const struct proc_spec *spec, struct proc *ret, struct err *e)
 {
@@ -136,12 +147,31 @@ proc_start(const struct proc_spec *spec, struct proc *ret, struct err *e)
 	if (p.pidfd < 0) {
 		r = errno;
 		kill(p.pid, SIGKILL);
-		while (waitpid(p.pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		reap(p.pid, NULL);
 		return err_set(e, ERR_IO, r, "watch %s", spec->file);
 	}
 	*ret = p;
 	return 0;
+}
+
+int
+proc_wait(struct proc *p, int *ret_status)
+{
+	struct pollfd end = {p->pidfd, POLLIN, 0};
+	bool stopped = false;
+	int r;
+
+	/* The signals that stop us are blocked: they wake no poll. */
+	while (!stopped && poll(&end, 1, STOP_LOOK_MS) <= 0)
+		stopped = stop_is_asked();
+	if (stopped)
+		kill(p->pid, SIGKILL); /* not reaped yet, so the number still is this child's */
+	r = reap(p->pid, ret_status);
+	fd_close(&p->pidfd);
+	if (r || !stopped)
+		return r;
+	errno = ECANCELED;
+	return -1;
 }
 
 static bool

@@ -35,6 +35,9 @@ struct proc {
 
 /* Signal mask empty and dispositions default in the child. On success the caller owns ret->pidfd. */
 int proc_start(const struct proc_spec *spec, struct proc *ret, struct err *e);
+/* For a child that nothing else can be done without: waits for its end, reaps it and closes p->pidfd.
+ * -1 with errno; ECANCELED when a stop is asked (util/stop.h), on which it is killed. */
+int proc_wait(struct proc *p, int *ret_status);
 
 /* Finds `name` on the PATH value `path` (as a shell would): owned, or NULL. Regular files with an x
  * bit only. */

@@ -29,19 +29,25 @@ stop_without(pid_t parent)
 	needed = parent;
 }
 
-bool
-stop_is_asked(void)
+int
+stop_asked_by(void)
 {
 	sigset_t pending;
 
 	if (needed && getppid() != needed)
-		return true;
+		return SIGTERM;
 	if (sigpending(&pending))
-		return false;
+		return 0;
 	for (size_t i = 0; i < array_len(signals); i++)
 		if (sigismember(&pending, signals[i]) && !stop_is_ignored(signals[i]))
-			return true;
-	return false;
+			return signals[i];
+	return 0;
+}
+
+bool
+stop_is_asked(void)
+{
+	return stop_asked_by() != 0;
 }
 
 bool

@@ -20,7 +20,8 @@ void stop_signals(sigset_t *ret);
 bool stop_is_ignored(int sig);
 /* This process is to stop, too, when it has another parent than that. */
 void stop_without(pid_t parent);
-/* One of them is pending, or the parent has died. */
+/* The signal of them that is pending, SIGTERM when the parent has died, or 0. */
+int stop_asked_by(void);
 bool stop_is_asked(void);
 /* The same, looked at in every 64th call alone: for steps of a few microseconds. */
 bool stop_is_asked_by_now(void);

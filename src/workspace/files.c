@@ -6,6 +6,7 @@
 #include "util/fd.h"
 #include "util/fs.h"
 #include "util/path.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include "util/strvec.h"
 #include "workspace/git.h"
@@ -182,6 +183,10 @@ visit(void *ctx, const struct fs_entry *en)
 {
 	struct walking *w = ctx;
 
+	if (stop_is_asked_by_now()) {
+		errno = ECANCELED;
+		return FS_VISIT_STOP;
+	}
 	if (!strcmp(en->name, ".git") || !strcmp(en->name, ".vx") ||
 		!strcmp(en->name, "node_modules"))
 		return FS_VISIT_SKIP;
@@ -272,7 +277,7 @@ int
 files_finish(struct files_request *rq, int rootfd, struct files *ret, struct err *e)
 {
 	cleanup_list struct list l = {.text = STRBUF_INIT, .walks = STRVEC_INIT};
-	bool no_git = !rq->git.pid;
+	bool no_git = !rq->git.proc.pid;
 	int r = no_git ? walk(rootfd, "", &l, e) : list_by_git(rq, &l, e);
 
 	for (size_t i = 0; i < l.walks.n && !r; i++)

@@ -10,7 +10,6 @@
 #include "util/strvec.h"
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 extern char **environ;
 
@@ -110,7 +109,7 @@ git_list_start(const char *git, int rootfd, const char *git_dir, const char *top
 	spec.env = strvec_argv(&env);
 	if (proc_start(&spec, &p, e))
 		return -1;
-	*ret = (struct git_job){p.pid, p.pidfd, take_fd(&out), take_fd(&err)};
+	*ret = (struct git_job){p, take_fd(&out), take_fd(&err)};
 	return 0;
 }
 
@@ -129,21 +128,12 @@ git_failed(int err, int status, struct err *e)
 }
 
 static int
-wait_for(pid_t pid, int *ret_status)
-{
-	while (waitpid(pid, ret_status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	return 0;
-}
-
-static int
-read_answer(const struct git_job *j, struct strbuf *ret, struct err *e)
+read_answer(struct git_job *j, struct strbuf *ret, struct err *e)
 {
 	struct stat st;
 	int status;
 
-	if (wait_for(j->pid, &status))
+	if (proc_wait(&j->proc, &status))
 		return err_set(e, ERR_IO, errno, "wait for git");
 	if (status)
 		return git_failed(j->err, status, e);
@@ -159,7 +149,6 @@ git_list_end(struct git_job *j, struct strbuf *ret, struct err *e)
 {
 	int r = read_answer(j, ret, e);
 
-	fd_close(&j->pidfd);
 	fd_close(&j->out);
 	fd_close(&j->err);
 	return r;

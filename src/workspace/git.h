@@ -8,7 +8,7 @@
 #define WORKSPACE_GIT_H
 
 #include "util/base.h"
-#include <sys/types.h>
+#include "util/proc.h"
 
 struct err;
 struct strbuf;
@@ -20,15 +20,15 @@ char *git_find(const char *root_path);
 bool git_find_work_tree(const char *root_path, char **ret_top, char **ret_git_dir);
 
 struct git_job {
-	pid_t pid; /* 0: none */
-	int pidfd;
-	int out, err; /* unnamed files that git writes to: it never waits for us */
+	struct proc proc; /* its pid 0: none */
+	int out, err;     /* unnamed files that git writes to: it never waits for us */
 };
 /* Lists what is at or below `dir`, from the root ("": all of it). After a success git_list_end must
  * come. */
 int git_list_start(const char *git, int rootfd, const char *git_dir, const char *top,
 	const char *dir, struct git_job *ret, struct err *e);
-/* Waits for the end; *ret gets records, each with its NUL. Closes the job. */
+/* Waits for the end; *ret gets records, each with its NUL. Closes the job. ECANCELED when a stop is asked
+ * (util/stop.h), on which git is killed: it can wait for ever, for a .gitignore that is a fifo. */
 int git_list_end(struct git_job *j, struct strbuf *ret, struct err *e);
 
 struct git_record {

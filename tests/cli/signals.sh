@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Timeouts, Ctrl-C, kill -9: what ends how, and that nothing is left.
 . "${VX_SRCDIR:?}/tests/lib.sh"
-require_program setsid
+require_program setsid git
 cd "$W" || exit 99
 fifo up cleaned held
 
@@ -143,6 +143,39 @@ kill -s KILL "$(core "$BG")"
 bg_wait
 exits 137 "kill -9 of the core"
 ok "nothing is left" released
+
+# git that never ends: it opens a .gitignore that is a fifo. It holds $T/held as a task does.
+mkdir "$T/bin"
+put "$T/bin/git" <<E
+#!/bin/sh
+exec 9>$T/held
+echo up >$T/up
+exec $(command -v git) "\$@"
+E
+chmod 755 "$T/bin/git"
+mkfifo .gitignore
+PATH_WITHOUT=$PATH
+
+listing_stopped() { # SIGNAL CODE WHAT ARGS...: the guard gets the signal while git lists files
+	l_sig=$1 l_code=$2 l_what=$3
+	shift 3
+	hold held
+	PATH=$T/bin:$PATH_WITHOUT
+	bg run "$@"
+	PATH=$PATH_WITHOUT
+	await up >/dev/null || fail "git did not start"
+	kill -s "$l_sig" "$BG"
+	ok "$l_what: the run ends" timeout 20 tail --pid="$BG" -f /dev/null
+	bg_wait
+	exits "$l_code" "$l_what: exit code"
+	said_not 'anceled' "$l_what: no error is said"
+	ok "$l_what: git is gone" released
+}
+listing_stopped INT 130 "SIGINT while git lists files" a#next
+listing_stopped TERM 143 "SIGTERM while git lists files" a#next
+listing_stopped TERM 143 "SIGTERM while git lists files for a dry run" a#next --dry
+listing_stopped KILL 137 "kill -9 of the guard while git lists files" a#next
+rm .gitignore
 
 run run a#leaves
 exits 0 "the next run finds a clean place"

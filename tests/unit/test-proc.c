@@ -3,8 +3,10 @@
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/err.h"
 #include "util/fd.h"
 #include "util/proc.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include <dirent.h>
 #include <errno.h>
@@ -92,6 +94,33 @@ test_start(void)
 	ok_int(proc_start(&bad, &p, &e), -1, "a program that is not there");
 	ok_err(&e, "/no/such/program: No such file", "is an error that names it");
 	ok_int(p.pid, 7, "and leaves the result alone");
+}
+
+static void
+test_wait(void)
+{
+	char *const quick[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"exit 7"}, NULL};
+	char *const endless[] = {(char[]){"sleep"}, (char[]){"1000"}, NULL};
+	struct proc_spec spec = {.file = "/bin/sh", .argv = quick, .env = env, .cwd = -1};
+	struct err e = ERR_INIT;
+	struct proc p;
+	sigset_t set, old;
+	int st, sig;
+
+	ok(!proc_start(&spec, &p, &e) && !proc_wait(&p, &st) && proc_exit_code(st) == 7,
+		"the end of a child is waited for");
+	ok_int(p.pidfd, -1, "which closes its pidfd");
+	spec.file = "/bin/sleep";
+	spec.argv = endless;
+	stop_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	ok(!proc_start(&spec, &p, &e), "one that does not end");
+	raise(SIGTERM);
+	ok_int(stop_asked_by(), SIGTERM, "and a signal");
+	ok(proc_wait(&p, &st) == -1 && errno == ECANCELED, "end the wait");
+	ok(waitpid(p.pid, NULL, 0) == -1 && errno == ECHILD, "the child is killed and reaped");
+	sigwait(&set, &sig);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
 static void
@@ -261,6 +290,7 @@ int
 main(void)
 {
 	test_start();
+	test_wait();
 	test_fdmap();
 	test_find();
 	test_group();
