@@ -50,7 +50,7 @@ add_mode(struct plan *pl, const char *real, mode_t mode)
 }
 
 /* Those that will differ from what they are now, or as which they are staged. */
-static void
+static int
 plan_modes(struct plan *pl)
 {
 	struct restore *r = pl->r;
@@ -60,12 +60,15 @@ plan_modes(struct plan *pl)
 		const struct want *w = &r->wants[i];
 		mode_t mode = restore_mode(r, w);
 
+		if (restore_go_on(r))
+			return -1;
 		if (w->out.type == OUTPUT_LINK)
 			continue;
 		if (w->exists ? !w->on_the_way && w->had_mode != mode
 			      : restore_staged_mode(r, w) != mode)
 			add_mode(pl, real_path(pl, w->out.path, &buf), mode);
 	}
+	return 0;
 }
 
 /* It has this mode but must be accessible to us for the time of the moves. */
@@ -115,7 +118,7 @@ plan_places(struct plan *pl)
 		const char *real = real_path(pl, w->out.path, &buf);
 		struct move *mv;
 
-		if (touch_parent(pl, real, true))
+		if (restore_go_on(r) || touch_parent(pl, real, true))
 			return -1;
 		mv = moves_add(&pl->place, MOVE_BRING, real);
 		mv->ino = w->ino;
@@ -196,6 +199,8 @@ plan_strays(struct plan *pl, const struct outputs *have)
 		const struct output *out = &have->v[i];
 		const struct want *w = restore_find_want(pl->r, out->path);
 
+		if (restore_go_on(pl->r))
+			return -1;
 		if (w && out->type == OUTPUT_DIR && w->out.type != OUTPUT_DIR) {
 			in_the_way = out->path;
 			if (add_stray(pl, &pl->early, out))
@@ -253,10 +258,10 @@ restore_plan(struct restore *r)
 
 	htab_init(&pl.touched);
 	htab_init(&pl.moded);
-	plan_modes(&pl);
+	rc = plan_modes(&pl);
 	for (size_t i = 0; i < r->fixes.n; i++)
 		add_open(&pl, r->fixes.v[i].path, r->fixes.v[i].mode);
-	rc = plan_places(&pl) || plan_removals(&pl) ? -1 : 0;
+	rc = rc || plan_places(&pl) || plan_removals(&pl) ? -1 : 0;
 	take_all(&pl, &r->moves);
 	htab_release(&pl.touched);
 	htab_release(&pl.moded);

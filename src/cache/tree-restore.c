@@ -24,6 +24,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/path.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include "util/strvec.h"
 #include <errno.h>
@@ -42,6 +43,12 @@ restore_fail(struct restore *r, const char *path, int num, const char *what)
 
 	strbuf_add_sanitised(&name, path, strlen(path));
 	return err_set(r->e, ERR_IO, num, "restore %s%s", name.buf, what);
+}
+
+int
+restore_go_on(struct restore *r)
+{
+	return stop_is_asked_by_now() ? err_set(r->e, ERR_IO, ECANCELED, "restore") : 0;
 }
 
 /* Which pieces there are: what is missing or in the way. */
@@ -135,6 +142,8 @@ find_pieces(struct restore *r)
 		struct stat st;
 		int there;
 
+		if (restore_go_on(r))
+			return -1;
 		if (is_followed(r, w)) {
 			w->exists = true;
 			i++;
@@ -291,7 +300,7 @@ stage_piece(struct restore *r, struct piece *p)
 	for (size_t i = 0; i < p->n && rc > 0; i++) {
 		struct want *w = &r->wants[p->first + i];
 
-		rc = stage_want(r, p, w, stage_path(r, p, w, &buf), &d);
+		rc = restore_go_on(r) ? -1 : stage_want(r, p, w, stage_path(r, p, w, &buf), &d);
 	}
 	fd_close(&d.fd);
 	strbuf_release(&d.path);
@@ -413,6 +422,8 @@ look_again(struct restore *r, struct outputs *ret)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct want *w = &r->wants[i];
 
+		if (restore_go_on(r))
+			return -1;
 		out = next_output(r, ret, &k);
 		if (w->on_the_way) {
 			/* its saver did not list it, though a glob selects it */

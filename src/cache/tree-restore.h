@@ -42,6 +42,8 @@ struct restore {
 
 /* Sets e and returns -1. */
 int restore_fail(struct restore *r, const char *path, int num, const char *what);
+/* Whether no stop is asked (util/stop.h); else sets e to ECANCELED and returns -1. */
+int restore_go_on(struct restore *r);
 /* The mode that it will have. */
 mode_t restore_mode(const struct restore *r, const struct want *w);
 /* The one that it is staged with: we can still work on it and copy it. */

@@ -8,6 +8,7 @@
 #include "util/err.h"
 #include "util/log.h"
 #include "util/path.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <limits.h>
@@ -33,6 +34,8 @@ load_line(void *ctx, const struct tree_line *line)
 	cleanup_free char *path = path_join(l->dir, line->name);
 	struct want *w;
 
+	if (stop_is_asked_by_now())
+		return false;
 	if (l->nwants >= TREE_ENTRIES_MAX || strlen(path) >= PATH_MAX)
 		return false;
 	/* A name that no glob of the task selects is nothing that saving could have stored. */
@@ -97,6 +100,8 @@ is_too_hollow(struct store *s, const struct want *v, size_t n)
 	uint64_t left = TREE_HOLLOW_MAX, hollow;
 
 	for (size_t i = 0; i < n; i++) {
+		if (stop_is_asked_by_now())
+			return true;
 		hollow = v[i].out.type == OUTPUT_FILE ? store_hollow(s, &v[i].digest, v[i].out.size)
 						      : 0;
 		if (hollow > left) {
@@ -115,11 +120,15 @@ load_node(struct loading *l, const struct pending *p, struct err *e)
 	struct err own = ERR_INIT;
 	int r = store_get_bytes(l->s, &p->node, TREE_NODE_MAX, &bytes, &own);
 
-	if (r < 0 && own.num != EFBIG)
-		return err_set(e, own.kind, 0, "%s", own.text);
+	if (r < 0 && own.num != EFBIG) {
+		*e = own;
+		return -1;
+	}
 	l->dir = p->path;
 	if (r < 0 || (r && !tree_node_parse(bytes.buf, bytes.len, load_line, l))) {
-		log_debug("cache", "a stored tree holds what none can hold, below \"%s\"", p->path);
+		if (!stop_is_asked())
+			log_debug("cache", "a stored tree holds what none can hold, below \"%s\"",
+				p->path);
 		return 0;
 	}
 	return r;
@@ -150,7 +159,9 @@ wants_load(struct store *s, const struct digest *root, const struct want_rules *
 		    !has_never(rules, l.wants, l.nwants) && !is_too_hollow(s, l.wants, l.nwants);
 	if (r <= 0) {
 		wants_free(l.wants, l.nwants);
-		return r;
+		/* Nothing may be wrong with it: nobody has looked at all of it. */
+		return r || !stop_is_asked() ? r
+					     : err_set(e, ERR_IO, ECANCELED, "read a stored tree");
 	}
 	*ret = l.wants;
 	*ret_n = l.nwants;

@@ -30,7 +30,8 @@ struct want_rules {
 };
 
 /* 1: *ret has everything in the tree, in the order of outputs_sort. 0: a node is gone or damaged, or
- * holds what saving these outputs cannot have stored or would not (cache/outputs-never.h). */
+ * holds what saving these outputs cannot have stored or would not (cache/outputs-never.h). -1 with ECANCELED
+ * when a stop is asked. */
 int wants_load(struct store *s, const struct digest *root, const struct want_rules *rules,
 	struct want **ret, size_t *ret_n, struct err *e);
 void wants_free(struct want *v, size_t n);

@@ -25,7 +25,8 @@ int tree_save(struct store *s, int fromfd, const struct globset *set, const stru
  * place, modes and links as stored, then everything else that `set` selects, and is in `part`, is removed
  * (create first, delete after). When the process dies all of it has happened, or nothing, or it is finished
  * by moves_roll_forward. 1 done, and *ret (may be NULL) is what is on disk now, as far as it is the task's; 2 done, but
- * somebody has changed it since, and *e names what; 0 a blob is gone or damaged: the workspace is as it was; -1. */
+ * somebody has changed it since, and *e names what; 0 a blob is gone or damaged: the workspace is as it was; -1,
+ * with ECANCELED when a stop is asked (util/stop.h). */
 int tree_restore(struct store *s, struct stage *stage, const struct digest *root, int rootfd,
 	const struct globset *set, const char *const *nested, size_t nnested,
 	const struct outputs_part *part, struct outputs *ret, struct err *e);

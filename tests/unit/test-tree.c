@@ -8,6 +8,7 @@
 #include "tests/unit/ws.h"
 #include "util/clock.h"
 #include "util/fd.h"
+#include "util/stop.h"
 #include "util/strbuf.h"
 #include "util/strvec.h"
 #include <limits.h>
@@ -1328,6 +1329,41 @@ test_random(void)
 	ok_int(bad, 0, "random trees come back byte for byte");
 }
 
+/* Links alone: what reads the content of files looks for a stop itself. */
+static void
+test_stop(void)
+{
+	struct err e = ERR_INIT;
+	struct stage *stage;
+	struct digest d;
+	sigset_t set, old;
+	char path[32];
+	int sig, r;
+
+	begin();
+	stage = stage_new(ws_fd);
+	for (int i = 0; i < 200; i++) {
+		snprintf(path, sizeof(path), "p/dist/l%d", i);
+		ws_link(path, "to");
+	}
+	d = save(&dist);
+	remove_in("p", "dist");
+	stop_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	raise(SIGTERM);
+	r = tree_restore(store, stage, &d, ws_fd, &dist, NULL, 0, NULL, NULL, &e);
+	ok(r < 0 && e.num == ECANCELED, "a stop ends the reading of a tree");
+	ok(faccessat(ws_fd, "p/dist", F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT,
+		"which makes nothing");
+	sigwait(&set, &sig);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	err_clear(&e);
+	ok(tree_restore(store, stage, &d, ws_fd, &dist, NULL, 0, NULL, NULL, &e) == 1,
+		"and loses nothing");
+	stage_free(stage);
+	end();
+}
+
 int
 main(void)
 {
@@ -1354,6 +1390,7 @@ main(void)
 	test_planted_holes();
 	test_random();
 	test_no_tree();
+	test_stop();
 	test_all_crashes();
 	test_crash_of_one_rename();
 	test_mounted();
