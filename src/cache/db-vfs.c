@@ -201,15 +201,12 @@ db_vfs_refused_journal(void)
 }
 
 bool
-db_vfs_was_cut(void)
+db_vfs_take_cut(void)
 {
-	return cut_short;
-}
+	bool cut = cut_short;
 
-void
-db_vfs_forget_cut(void)
-{
 	cut_short = 0;
+	return cut;
 }
 
 /* vx has one thread: no lock around every allocation. Only the first open of a process can say so. */

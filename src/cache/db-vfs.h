@@ -15,8 +15,8 @@ int db_vfs_init(void);
 void db_vfs_limit(int longest);
 bool db_vfs_refused_memory(void);
 bool db_vfs_refused_journal(void);
-/* Whether the shared index of a log was cut short while it was mapped: it holds nothing any more. */
-bool db_vfs_was_cut(void);
-void db_vfs_forget_cut(void);
+/* Whether the shared index of a log was cut short while it was mapped, since this was last asked: it holds
+ * nothing any more. */
+bool db_vfs_take_cut(void);
 
 #endif

@@ -14,6 +14,9 @@
 
 enum {
 	BUSY_MS = 5000,
+	/* What may be forgotten is not waited for that long, and less where it is only to be had alone. */
+	FORGETTABLE_BUSY_MS = 1000,
+	ALONE_BUSY_MS = 100,
 	/* Of SQLite's machine: some milliseconds between two looks, and ten seconds or more in all. */
 	STEPS = 50 * 1000,
 	MOST_STEPS = 1000 * 1000 * 1000,
@@ -28,13 +31,30 @@ struct db {
 	sqlite3_stmt *cur;    /* in use, NULL: none */
 	int bind_rc;          /* the first bind that failed */
 	bool reading;         /* a transaction for look-ups alone is open */
-	bool alone;           /* locked while open */
+	bool alone;           /* locked while open: no memory is shared */
+	bool locked;          /* a write was waited for in vain: none is tried again */
 	bool looks;           /* opened by db_open_reading */
 	uint64_t steps;       /* of this statement, in STEPS */
 	bool endless;         /* it took too many */
 	char *damage;         /* what makes it of no use, NULL: nothing known */
-	char *said;           /* of damage that was met in use: nothing more is asked */
+	char *said;           /* what was met in use: nothing more is asked */
 };
+
+static bool
+is_busy(int rc)
+{
+	return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED ||
+	       (rc & 0xff) == SQLITE_PROTOCOL;
+}
+
+/* The text without that of the number, which is for the caller. */
+static int
+fail_locked(const char *path, struct err *e)
+{
+	err_set(e, ERR_IO, 0, "%s: another process keeps it locked", path);
+	e->num = EBUSY;
+	return -1;
+}
 
 static const char *const parts[] = {"", "-wal", "-shm"};
 
@@ -44,16 +64,13 @@ fail_code(const char *path, sqlite3 *h, int rc, struct err *e)
 {
 	int num = h ? sqlite3_system_errno(h) : 0;
 
+	if (is_busy(rc))
+		return fail_locked(path, e);
 	switch (rc & 0xff) {
 	case SQLITE_FULL:
 		return err_set(e, ERR_IO, ENOSPC, "write %s", path);
 	case SQLITE_INTERRUPT:
 		return err_set(e, ERR_IO, ECANCELED, "%s", path);
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
-		return err_set(e, ERR_IO, 0,
-			"%s: another process has kept it locked for %d seconds", path,
-			BUSY_MS / 1000);
 	case SQLITE_READONLY:
 		return err_set(e, ERR_IO, 0,
 			"%s cannot be written: it or its directory is read-only", path);
@@ -185,15 +202,27 @@ repeat(const struct db *db, struct err *e)
 	return err_set(e, ERR_IO, 0, "%s", db->said);
 }
 
-/* Whatever SQLite says: the others have another index by now. The file is theirs, and stays. */
+/* Whatever SQLite says: the others have another index by now. The file is theirs, and stays. Asked after
+ * every call that can touch the index, for that of another file may be the next. */
 static bool
 is_cut(struct db *db)
 {
-	if (!db_vfs_was_cut() || db->schema->forgettable)
+	if (!db_vfs_take_cut())
 		return false;
 	if (!db->said)
 		db->said = xasprintf("%s: somebody has cut its -shm short", db->path);
 	return true;
+}
+
+/* A look-up waits for nobody but who locks the whole file or its index: no use to wait again. */
+static int
+fail_busy(struct db *db, bool writing, struct err *e)
+{
+	if (writing)
+		db->locked = true;
+	else if (!db->said)
+		db->said = xasprintf("%s: another process keeps it locked", db->path);
+	return fail_locked(db->path, e);
 }
 
 static int
@@ -271,7 +300,9 @@ restrain(struct db *db)
 	for (size_t i = 0; !rc && i < array_len(options); i++)
 		rc = sqlite3_db_config(db->h, options[i].id, options[i].value, NULL);
 	sqlite3_progress_handler(db->h, STEPS, watch, db);
-	sqlite3_busy_timeout(db->h, BUSY_MS);
+	sqlite3_busy_timeout(db->h, !db->schema->forgettable ? BUSY_MS
+				    : db->alone              ? ALONE_BUSY_MS
+							     : FORGETTABLE_BUSY_MS);
 	return rc;
 }
 
@@ -297,7 +328,7 @@ is_logged(sqlite3 *h, bool *ret)
  * folds its log at close, so that the next open need not read it.
  *
  * The index of a log is shared memory in a file: whoever cuts that short ends us by SIGBUS. Where nobody
- * else may have the file open it is our own memory, because the lock is exclusive before the first look.
+ * else has the file open it is our own memory, because the lock is exclusive before the first look.
  */
 static int
 configure(sqlite3 *h, bool forgettable)
@@ -306,8 +337,7 @@ configure(sqlite3 *h, bool forgettable)
 
 	if (!rc)
 		rc = sqlite3_exec(h,
-			forgettable ? "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF"
-				    : "PRAGMA synchronous = NORMAL",
+			forgettable ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL",
 			NULL, NULL, NULL);
 	return rc;
 }
@@ -423,6 +453,59 @@ fail_newer(const struct db *db, int64_t version, struct err *e)
 		db->path, (long long)version, db->schema->nmigrations);
 }
 
+static void
+close_handle(struct db *db)
+{
+	if (sqlite3_close(db->h))
+		log_debug("cache", "%s: close: %s", db->path, sqlite3_errmsg(db->h));
+	db->h = NULL;
+	db_vfs_take_cut(); /* met by the close: nobody's any more */
+}
+
+/* Of the same tables, without a file. */
+static int
+make_empty(struct db *db)
+{
+	int rc = sqlite3_open_v2(":memory:", &db->h,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+
+	if (!rc)
+		rc = restrain(db);
+	for (size_t i = 0; !rc && i < db->schema->nmigrations; i++)
+		rc = sqlite3_exec(db->h, db->schema->migrations[i], NULL, NULL, NULL);
+	return rc;
+}
+
+/* A shell or a backup may have a file open that is to be had alone: shared then, as the log allows. Of one
+ * that is locked altogether nothing is known, and nothing can be written to it. */
+static int
+open_forgettable(struct db *db, int64_t *ret_version)
+{
+	int rc;
+
+	db->alone = true;
+	rc = open_once(db, ret_version);
+	if (!is_busy(rc))
+		return rc;
+	close_handle(db);
+	db->alone = false;
+	rc = open_once(db, ret_version);
+	if (!is_busy(rc))
+		return rc;
+	log_debug("cache", "%s: not read, another process keeps it locked", db->path);
+	close_handle(db);
+	*ret_version = (int64_t)db->schema->nmigrations;
+	db->locked = true;
+	return make_empty(db);
+}
+
+static int
+open_file(struct db *db, int64_t *ret_version)
+{
+	return db->schema->forgettable ? open_forgettable(db, ret_version)
+				       : open_once(db, ret_version);
+}
+
 static struct db *
 new_db(const char *path, const struct db_schema *schema)
 {
@@ -432,13 +515,6 @@ new_db(const char *path, const struct db_schema *schema)
 	db->schema = schema;
 	db->stmts = xcalloc(schema->nstatements, sizeof(*db->stmts));
 	return db;
-}
-
-static void
-close_handle(struct db *db)
-{
-	sqlite3_close(db->h);
-	db->h = NULL;
 }
 
 /* It is never obeyed here, but whoever opens the file with another program would. */
@@ -459,7 +535,7 @@ open_or_renew(struct db *db, char **ret_note, struct err *e)
 	int rc;
 
 	remove_journal(db->path);
-	rc = open_once(db, &version);
+	rc = open_file(db, &version);
 	db->damage = rc ? damage_of(db, rc) : NULL;
 	if (!rc && version < 0)
 		db->damage = xstrdup("its version is below 0");
@@ -473,7 +549,7 @@ open_or_renew(struct db *db, char **ret_note, struct err *e)
 		*ret_note = xasprintf("%s was damaged (%s): it is now %s, and a new one was made",
 			db->path, db->damage, aside);
 		free(take_ptr(&db->damage));
-		rc = open_once(db, &version);
+		rc = open_file(db, &version);
 	}
 	if (rc)
 		return fail_code(db->path, db->h, rc, e);
@@ -490,14 +566,13 @@ open_with(const char *path, const struct db_schema *schema, bool alone, struct d
 
 	if (rc)
 		return fail_code(path, NULL, rc, e);
-	if (!schema->forgettable)
-		db_vfs_forget_cut();
 	db = new_db(path, schema);
 	db->alone = alone;
 	if (open_or_renew(db, &note, e)) {
 		db_close(db);
 		return -1;
 	}
+	is_cut(db);
 	*ret = db;
 	if (ret_note)
 		*ret_note = take_ptr(&note);
@@ -614,20 +689,6 @@ look_unlocked(struct db *db, struct err *e)
 								 : 0;
 }
 
-/* Of the same tables, without a file. */
-static int
-make_empty(struct db *db)
-{
-	int rc = sqlite3_open_v2(":memory:", &db->h,
-		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
-
-	if (!rc)
-		rc = restrain(db);
-	for (size_t i = 0; !rc && i < db->schema->nmigrations; i++)
-		rc = sqlite3_exec(db->h, db->schema->migrations[i], NULL, NULL, NULL);
-	return rc;
-}
-
 int
 db_open_beside(const char *path, const struct db_schema *schema, struct db **ret, struct err *e)
 {
@@ -660,8 +721,7 @@ db_close(struct db *db)
 		return;
 	for (size_t i = 0; i < db->schema->nstatements; i++)
 		sqlite3_finalize(db->stmts[i]);
-	if (sqlite3_close(db->h))
-		log_debug("cache", "%s: close: %s", db->path, sqlite3_errmsg(db->h));
+	close_handle(db);
 	free(db->stmts);
 	free(db->damage);
 	free(db->said);
@@ -686,9 +746,12 @@ db_use(struct db *db, size_t statement, struct err *e)
 		if (rc)
 			return fail(db, rc, e);
 	}
-	/* A look-up's transaction cannot become a writing one when somebody else wrote meanwhile. */
-	if (!sqlite3_stmt_readonly(*s))
+	if (!sqlite3_stmt_readonly(*s)) {
+		if (db->locked)
+			return fail_locked(db->path, e);
+		/* A look-up's transaction cannot become a writing one when somebody else wrote meanwhile. */
 		db_end_reading(db);
+	}
 	db->cur = *s;
 	db->bind_rc = SQLITE_OK;
 	return 0;
@@ -739,6 +802,8 @@ db_step(struct db *db, struct err *e)
 		return 1;
 	if (rc == SQLITE_DONE)
 		return 0;
+	if (is_busy(rc))
+		return fail_busy(db, !sqlite3_stmt_readonly(db->cur), e);
 	return fail(db, rc, e);
 }
 
@@ -799,6 +864,9 @@ plain(struct db *db, const char *sql, struct err *e)
 		return fail_code(db->path, db->h, rc, e);
 	if (is_cut(db))
 		return repeat(db, e);
+	/* What is only looked up takes no lock here. */
+	if (is_busy(rc))
+		return fail_busy(db, true, e);
 	return rc ? fail(db, rc, e) : 0;
 }
 
@@ -821,11 +889,14 @@ db_end_reading(struct db *db)
 		return;
 	db->reading = false;
 	sqlite3_exec(db->h, "COMMIT", NULL, NULL, NULL);
+	is_cut(db);
 }
 
 int
 db_begin(struct db *db, struct err *e)
 {
+	if (db->locked)
+		return fail_locked(db->path, e);
 	db_end_reading(db);
 	return plain(db, "BEGIN IMMEDIATE", e);
 }
@@ -846,6 +917,7 @@ db_rollback(struct db *db)
 	/* A full disk may have ended the transaction already. */
 	if (!sqlite3_get_autocommit(db->h))
 		sqlite3_exec(db->h, "ROLLBACK", NULL, NULL, NULL);
+	is_cut(db);
 }
 
 int64_t

@@ -19,7 +19,8 @@ struct db_schema {
 	const char *const *statements; /* by the module's own enum */
 	size_t nstatements;
 	/* Nothing of worth is lost when the machine crashes and the file with it: never synced. It is one
-	 * process's at a time, and locked while open: no memory is shared. */
+	 * vx's at a time, and locked while open: no memory is shared. Where another program has it open, it is shared
+	 * with that all the same; where that keeps it locked, it is empty and cannot be written. */
 	bool forgettable;
 	/* What sqlite_schema then holds, text by text, NULL where SQLite made an index by itself; a file that
 	 * holds anything else is a damaged one. NULL: not looked at. */
@@ -29,7 +30,7 @@ struct db_schema {
 	uint64_t most_steps; /* of a statement; 0: a thousand million */
 };
 
-/* WAL, busy timeout 5 s, foreign keys on. An older schema is migrated, a newer one refused naming
+/* WAL, busy timeout 5 s (1 s for what may be forgotten), foreign keys on. An older schema is migrated, a newer one refused naming
  * the file and both versions. Nothing that lies there is obeyed, for somebody else may have made it: a
  * journal is removed unread, links, fifos and files that have a second name are not opened, views and triggers
  * are off. What is corrupt, is none of those files, or has other tables is damaged: it is moved aside
@@ -37,7 +38,8 @@ struct db_schema {
  * work. Damage that shows only later is an error of the statement that met it and of all that follow,
  * and the file is moved aside for the next start. A statement that takes too long is damage, too; one
  * during which a stop is asked (util/stop.h) is ECANCELED. Errors of damage that could not be moved aside
- * have the number EBADMSG. */
+ * have the number EBADMSG, those of what another process keeps locked EBUSY. A write that has waited for such a
+ * lock in vain is the last that is tried, and a look-up that has is the end of all use of the file. */
 int db_open(const char *path, const struct db_schema *schema, struct db **ret, char **ret_note,
 	struct err *e);
 /* Where db_open finds no room: nobody else can use the file meanwhile, so that nothing need be written to

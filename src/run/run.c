@@ -277,9 +277,9 @@ open_cache(struct run *r, bool is_dry, char **ret_note, struct err *e)
 	       store_open(r->cachefd, &r->store, e);
 }
 
-/* The run goes on without the cache where the disk is full, which it can be at any moment, and where
- * somebody else's cache is damaged, who may not be there to mend it. What else is wrong for good had
- * better be put right. */
+/* The run goes on without the cache where the disk is full or the cache is locked, which it can be at any
+ * moment, and where somebody else's cache is damaged, who may not be there to mend it. What else is wrong for
+ * good had better be put right. */
 static int
 open_state(struct run *r, const struct run_options *o, struct err *e)
 {
@@ -293,7 +293,7 @@ open_state(struct run *r, const struct run_options *o, struct err *e)
 	if (!none && open_cache(r, o->dry, &note, &why)) {
 		r->stamps = r->index; /* to be closed */
 		r->index = NULL;
-		if (!err_is_no_room(why.num) && why.num != EBADMSG) {
+		if (!err_is_no_room(why.num) && why.num != EBADMSG && why.num != EBUSY) {
 			*e = why;
 			return -1;
 		}

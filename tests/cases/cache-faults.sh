@@ -243,4 +243,99 @@ like "$ERR" "index.db is damaged .*the next run makes a new one" "it is said"
 run run a#build --cache-dir "$T/page"
 run run a#build --cache-dir "$T/page"
 said 'all cached' "after that all is well again"
+
+# --- locks of others ---------------------------------------------------------------------------
+
+# SQL FILE...: what is done in each, by somebody else who has them open until let_go.
+mkfifo "$T/go" "$T/held"
+hold() {
+	python3 -c 'import sqlite3, sys
+all = [sqlite3.connect(f, isolation_level=None) for f in sys.argv[2:]]
+for c in all:
+    for sql in sys.argv[1].split(";"):
+        c.execute(sql).fetchall()
+print("held", flush=True)
+sys.stdin.read()' "$@" <"$T/go" >"$T/held" &
+	holder=$!
+	exec 8>"$T/go"
+	held=
+	read -r held <"$T/held"
+	is "$held" held "somebody does: $1"
+}
+let_go() {
+	exec 8>&-
+	wait "$holder" 2>/dev/null
+}
+nruns() {
+	python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM runs").fetchone()[0])' .vx/history.db
+}
+READ='BEGIN; SELECT count(*) FROM sqlite_schema'
+LOCK='PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE'
+
+put a/cut <<E
+truncate -s 0 "$W/.vx/state.db-shm" "$W/.vx/history.db-shm"
+E
+run run a#build --cache-dir "$C"
+before=$(nruns)
+rm -r a/dist
+hold "$READ" .vx/state.db .vx/history.db
+run run a#build --cache-dir "$C"
+exits 0 "somebody reads the state: the run goes on"
+said '1 restored' "it restores"
+run run a#build --cache-dir "$C"
+exits 0 "and once more"
+said '1 up to date' "the stamp was written"
+is "$(cat "$ERR")" "" "nothing is said of it"
+let_go
+is "$(nruns)" $((before + 2)) "both are in the history"
+
+hold "$READ" .vx/state.db .vx/history.db
+echo 3 >a/in
+put vx.workspace.json <<E
+{ "projects": ["a", "b"] }
+E
+put b/vx.config.json <<E
+{ "name": "b", "tasks": { "cut": {
+	"exec": { "command": "sh ../a/cut; echo x >o" },
+	"cache": { "inputs": { "files": ["in"] }, "outputs": { "files": ["o"] } }
+} } }
+E
+echo o >>.gitignore
+run run b#cut --cache-dir "$C"
+exits 0 "it is cut short: no signal ends the run"
+said 'state.db: somebody has cut its -shm short' "it is said of the stamps"
+said 'not in the history: .*history.db: somebody has cut its -shm short' "and of the history"
+let_go
+
+hold "$LOCK" .vx/state.db .vx/history.db
+: >"$T/ran"
+run run a#build --force --cache-dir "$C"
+exits 0 "somebody locks the state altogether: the run goes on"
+is "$(nran)" 1 "the task runs"
+said 'state.db: another process keeps it locked' "it is said of the stamps"
+said 'not in the history: .*history.db: another process keeps it locked' "and of the history"
+let_go
+run run a#build --cache-dir "$C"
+exits 0 "nothing of it is damaged"
+
+hold "$LOCK" "$C/index.db"
+: >"$T/ran"
+run run a#build --cache-dir "$C"
+exits 0 "somebody locks the index: the run goes on"
+one_line "index.db: another process keeps it locked: this run goes without the cache" "it is said"
+let_go
+
+hold 'BEGIN IMMEDIATE' "$C/index.db"
+start=$(date +%s)
+run run a#build a#quiet a#say --force --cache-dir "$C"
+took=$(($(date +%s) - start))
+exits 0 "somebody writes to the index without an end: the tasks run"
+said 'and 2 others not saved: .*index.db: another process keeps it locked' "it is said once"
+# 5 seconds each, and for the cleaning.
+ok "it is waited for once: $took s" test "$took" -lt 13
+rm -r a/dist
+run run a#build --cache=local:r --cache-dir "$C"
+said '1 restored' "look-ups go on"
+let_go
 done_testing
