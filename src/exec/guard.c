@@ -18,6 +18,7 @@
 enum {
 	KILL_SECONDS = 10,
 	SPARED_SECONDS = 2,
+	WAKE_MS = 100, /* between two looks whether a core that is to end was stopped */
 	SPARED_MAX = 64,
 };
 
@@ -47,16 +48,25 @@ is_stopped(pid_t core)
 	return !waitid(P_PID, (id_t)core, &si, WSTOPPED | WNOHANG | WNOWAIT) && si.si_pid;
 }
 
+/* A task may have stopped the core, its parent, which shall hear what ends it. */
 static void
-forward_signals(const struct watch *w)
+wake_core(const struct watch *w)
+{
+	if (is_stopped(w->core))
+		pidfd_send_signal(w->pidfd, SIGCONT, NULL, 0);
+}
+
+/* *ending: whether what came last ends the core. */
+static void
+forward_signals(const struct watch *w, bool *ending)
 {
 	struct signalfd_siginfo si;
 
 	while (read(w->signals, &si, sizeof(si)) == sizeof(si)) {
 		pidfd_send_signal(w->pidfd, (int)si.ssi_signo, NULL, 0);
-		/* A task may have stopped the core, its parent, which shall hear what ends it. */
-		if (si.ssi_signo != SIGTSTP && is_stopped(w->core))
-			pidfd_send_signal(w->pidfd, SIGCONT, NULL, 0);
+		*ending = si.ssi_signo != SIGTSTP && si.ssi_signo != SIGCONT;
+		if (si.ssi_signo != SIGTSTP)
+			wake_core(w);
 		/* The shell that waits for us is to see the stop. The core stops its tasks and itself;
 		 * the SIGCONT that wakes us is read here next, and forwarded. */
 		if (si.ssi_signo == SIGTSTP)
@@ -69,13 +79,19 @@ static int
 wait_for_core(const struct watch *w)
 {
 	struct pollfd fds[] = {{w->signals, POLLIN, 0}, {w->pidfd, POLLIN, 0}};
+	bool ending = false;
 	int wstatus;
 
 	do {
-		if (poll(fds, array_len(fds), -1) < 0)
-			continue;
+		/* The stop may take effect after the signal was sent. */
+		int n = poll(fds, array_len(fds), ending ? WAKE_MS : -1);
+
+		if (n <= 0)
+			fds[0].revents = fds[1].revents = 0;
+		if (!n)
+			wake_core(w);
 		if (fds[0].revents)
-			forward_signals(w);
+			forward_signals(w, &ending);
 	} while (!fds[1].revents);
 	while (waitpid(w->core, &wstatus, 0) < 0)
 		if (errno != EINTR)
