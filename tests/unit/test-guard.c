@@ -64,6 +64,7 @@ start(void (*core)(struct guard *g))
 
 		close(to_test[0]);
 		close(to_core[1]);
+		hear(to_core[0]); /* the test has let go of its ends */
 		if (guard_fork(recover, &ctx, NULL, &g, &e))
 			_exit(99);
 		close(held[0]);
@@ -75,6 +76,8 @@ start(void (*core)(struct guard *g))
 	close(to_test[1]);
 	close(to_core[0]);
 	close(held[1]);
+	if (write(to_core[1], "g", 1) != 1)
+		diag("no child");
 	if (read(to_test[0], &core_pid, sizeof(core_pid)) != sizeof(core_pid))
 		diag("no core");
 	return pid;
