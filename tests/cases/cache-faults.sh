@@ -285,7 +285,8 @@ exits 0 "somebody reads the state: the run goes on"
 said '1 restored' "it restores"
 run run a#build --cache-dir "$C"
 exits 0 "and once more"
-said '1 up to date' "the stamp was written"
+# Who gives all away before each run has it restored each time.
+[ -n "${VX_TEST_OWNER:-}" ] || said '1 up to date' "the stamp was written"
 is "$(cat "$ERR")" "" "nothing is said of it"
 let_go
 is "$(nruns)" $((before + 2)) "both are in the history"
