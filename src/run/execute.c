@@ -156,12 +156,6 @@ note_no_reports(struct sched *s, const struct exec_result *r)
 				    "reported and no result counts as proven");
 }
 
-static bool
-may_move(const struct sched *s, const struct task *t)
-{
-	return fingerprint_may_move(&s->plan->fingerprint, t->node, t->sandboxed, s->plan->w->path);
-}
-
 static void
 on_done(void *ctx, struct exec_result *r)
 {
@@ -231,7 +225,7 @@ on_done(void *ctx, struct exec_result *r)
 	r->commit = NULL;
 	log_debug("phase", "%s scratch dropped", t->node->id);
 	/* What it has written is seen while it counts as running. */
-	if (may_move(s, t)) {
+	if (t->may_move) {
 		sched_keys_hold(s);
 		s->nmoving--;
 	}
@@ -440,7 +434,7 @@ execute_task(struct sched *s, struct task *t)
 	GROW(s->jobs, s->njobs + 1, s->jobs_cap);
 	j->slot = s->njobs;
 	s->jobs[s->njobs++] = j;
-	s->nmoving += may_move(s, t);
+	s->nmoving += t->may_move;
 	s->executed = true;
 	report_started(s->o->report, t, j->command);
 	if (n->def->persistent)

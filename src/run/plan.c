@@ -58,12 +58,11 @@ add_probes(struct plan *p, struct task *t, bool may_need)
  * one, or it would have to be started to find out that nothing needs it; what it changes all the same is
  * seen when a key is checked (plan_begin). */
 static bool
-unsettles(const struct plan *p, const struct task *t)
+unsettles(const struct task *t)
 {
 	return !t->node->def->persistent &&
 	       ((!node_is_group(t->node) && !t->node->def->cache) ||
-		       taskdef_leaves_project(t->node->def) ||
-		       fingerprint_may_move(&p->fingerprint, t->node, t->sandboxed, p->w->path));
+		       taskdef_leaves_project(t->node->def) || t->may_move);
 }
 
 /* What was asked for, and the persistent ones that it needs, by themselves or by groups. */
@@ -161,7 +160,8 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 		}
 		t->late |= n->reads_ahead;
 		p->outputs_are_inputs |= n->reads_ahead || taskdef_leaves_project(n->def);
-		t->unsettles = unsettles(p, t);
+		t->may_move = fingerprint_may_move(&p->fingerprint, n, t->sandboxed, w->path);
+		t->unsettles = unsettles(t);
 		add_probes(p, t, t->is_unfolded);
 	}
 	find_foreground(p);

@@ -58,6 +58,7 @@ struct task {
 	 * dependencies are done: an uncached command, one with outputs in other projects, one that may
 	 * rewrite a fingerprint file, or, where it has probes, one whose key is not in its own. */
 	bool late;
+	bool may_move;         /* it may write a file that all keys rest on (run/fingerprint.h) */
 	bool unsettles;        /* what comes after it is late */
 	bool is_unfolded;      /* the key of something that it needs is in no key on the way */
 	struct probe **probes; /* of inputs.runtime, then of workspaceRuntime */
