@@ -7,7 +7,7 @@
 #include "util/path.h"
 #include <limits.h>
 
-static void
+void
 denial_release(struct exec_denial *d)
 {
 	free(d->path);

@@ -12,6 +12,7 @@ enum {
 	DENIALS_MAX = 100
 };
 
+void denial_release(struct exec_denial *d);
 /* Takes what d owns. A finding counts in any case; beyond the bound it takes the place of one of a
  * lesser class, or is dropped. */
 void denials_add_take(struct exec_result *r, struct exec_denial *d);

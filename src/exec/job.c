@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/job.h"
+#include "exec/denials.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fd.h"
@@ -449,13 +450,8 @@ exec_result_release(struct exec_result *r)
 	strbuf_release(&r->error);
 	strvec_release(&r->late);
 	strvec_release(&r->notes);
-	for (size_t i = 0; i < r->ndenials; i++) {
-		free(r->denials[i].path);
-		free(r->denials[i].target);
-		free(r->denials[i].program);
-		free(r->denials[i].cmdline);
-		free(r->denials[i].grant);
-	}
+	for (size_t i = 0; i < r->ndenials; i++)
+		denial_release(&r->denials[i]);
 	free(r->denials);
 	r->denials = NULL;
 	r->ndenials = 0;
