@@ -255,19 +255,27 @@ watch(void *ctx)
 	return db->endless || stop_is_asked();
 }
 
+/* A pragma that answers with one row, which *ret (to be finalized, even after an error) stands at. */
+static int
+ask(sqlite3 *h, const char *pragma, sqlite3_stmt **ret)
+{
+	int rc = sqlite3_prepare_v2(h, pragma, -1, ret, NULL);
+
+	if (!rc)
+		rc = sqlite3_step(*ret);
+	return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
 static int
 user_version(sqlite3 *h, int64_t *ret)
 {
 	sqlite3_stmt *s;
-	int rc = sqlite3_prepare_v2(h, "PRAGMA user_version", -1, &s, NULL);
+	int rc = ask(h, "PRAGMA user_version", &s);
 
-	if (rc)
-		return rc;
-	rc = sqlite3_step(s);
-	if (rc == SQLITE_ROW)
+	if (!rc)
 		*ret = sqlite3_column_int64(s, 0);
 	sqlite3_finalize(s);
-	return rc == SQLITE_ROW ? SQLITE_OK : rc;
+	return rc;
 }
 
 /* Nothing here reads the file. What a schema could make SQLite do is off, whoever wrote it and when. */
@@ -310,15 +318,12 @@ static int
 is_logged(sqlite3 *h, bool *ret)
 {
 	sqlite3_stmt *s;
-	int rc = sqlite3_prepare_v2(h, "PRAGMA journal_mode", -1, &s, NULL);
+	int rc = ask(h, "PRAGMA journal_mode", &s);
 
-	if (rc)
-		return rc;
-	rc = sqlite3_step(s);
-	if (rc == SQLITE_ROW)
+	if (!rc)
 		*ret = !strcmp((const char *)sqlite3_column_text(s, 0), "wal");
 	sqlite3_finalize(s);
-	return rc == SQLITE_ROW ? SQLITE_OK : rc;
+	return rc;
 }
 
 /*
