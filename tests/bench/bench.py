@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 """What vx costs, in ratios to other programs measured in turns on the same machine (make bench).
 
-    bench.py --vx PATH [--part start|read|workload|growth] [--packages N] [--rounds N]
+    bench.py --vx PATH [--part start|read|sandbox|workload|growth] [--packages N] [--rounds N]
 
-  start     a sandboxed `true` against the same view made by bubblewrap
-  read      a Python program that reads 2,000 granted files, inside against outside
+  start     a sandboxed `true` against the same view made by bubblewrap, and with 5,000 grants
+  read      programs that read 2,000 granted files, inside against outside: Python, rg, a C loop, and tsc where
+            VX_BENCH_TOOLS names a directory with node_modules/typescript in it
+  sandbox   what is denied and hidden, how much memory a helper takes, and 64 sandboxed tasks at once
   workload  N packages with three trivial tasks each (default 1,090: 3,270 tasks): warm, restored and
             cold runs of vx against git status, ninja, and Turborepo where VX_BENCH_TURBO names a
             directory with a `turbo` program in it
@@ -21,6 +23,7 @@ import json
 import os
 import pathlib
 import random
+import select
 import shlex
 import shutil
 import statistics
@@ -79,6 +82,17 @@ def table(title, got, base, goals=None):
     sys.stdout.flush()
 
 
+def goal(what, value, unit, limit):
+    print(f"  {what:58} {value:10.2f} {unit}  goal {limit:g}: {'met' if value <= limit else 'NOT MET'}")
+    sys.stdout.flush()
+
+
+def holds(what, wrong):
+    """wrong: what speaks against it."""
+    print(f"  {what:58} {'met' if not wrong else 'NOT MET: ' + ', '.join(map(str, wrong))}")
+    sys.stdout.flush()
+
+
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -89,6 +103,17 @@ def git_init(ws):
            "-c", "user.email=bench@example.invalid", "-c", "init.defaultBranch=main"]
     for words in (["init", "-q"], ["config", "gc.auto", "0"], ["add", "-A"], ["commit", "-q", "-m", "workspace"]):
         subprocess.run([*git, *words], cwd=ws, check=True)
+
+
+MANY = 5000  # grants
+
+
+def many_files(p, n):
+    """The names, from the workspace, of n small files in p, by 100 in a directory."""
+    names = [f"d{i // 100}/f{i}.txt" for i in range(n)]
+    for name in names:
+        write(p / name, "")
+    return [f"{p.name}/{name}" for name in names]
 
 
 # --- start ---------------------------------------------------------------------------------------
@@ -114,74 +139,360 @@ def scratch_parent(path):
     os.close(fd)
 
 
+def starts(args, top, name, rules, others):
+    """{name: [seconds]} of a sandboxed `true` for each list of rules, in turns with the other commands."""
+    ws, parent = top / name, top / name / ".vx/scratch"
+    scratch_parent(parent)
+    true = shutil.which("true")
+    got = {what: [] for what in [*others, *rules]}
+    for i in range(args.starts + 5):
+        run = dict(others)
+        for k, (what, lines) in enumerate(rules.items()):
+            scratch, spec = parent / f"vx-scratch-{i}-{k}", top / f"spec-{i}-{k}"
+            scratch.mkdir()
+            write(spec, spec_text(ws, "p", scratch, [true], lines))
+            run[what] = [str(args.sandbox), "--spec", str(spec)]
+        for what, cmd in run.items():
+            seconds = once(cmd, ws)
+            if i >= 5:
+                got[what].append(seconds)
+    return got
+
+
 def part_start(args, top):
     ws = top / "start"
     write(ws / "p/src/a", "a\n")
     write(ws / "p/secret", "s\n")
-    parent = ws / ".vx/scratch"
-    scratch_parent(parent)
+    rules = ["read p/src", "write-glob p/dist/**"]
     true = shutil.which("true")
     bwrap = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--tmpfs", str(ws), "--bind", str(ws / "p/src"),
              str(ws / "p/src"), "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chdir", str(ws / "p"), true]
-    got = {"true": [], "bwrap": [], "vx-sandbox": []}
-    for i in range(args.starts + 5):
-        scratch, spec = parent / f"vx-scratch-{i}", top / f"spec-{i}"
-        scratch.mkdir()
-        write(spec, spec_text(ws, "p", scratch, [true], ["read p/src", "write-glob p/dist/**"]))
-        row = {"true": once([true], ws), "bwrap": once(bwrap, ws),
-               "vx-sandbox": once([str(args.sandbox), "--spec", str(spec)], ws)}
-        if i >= 5:
-            for name, s in row.items():
-                got[name].append(s)
-    table(f"sandboxed true, {args.starts} rounds", got, "bwrap", {"vx-sandbox": 1.0})
+    got = starts(args, top, "start", {"vx-sandbox": rules}, {"true": [true], "bwrap": bwrap})
+    table(f"sandboxed true, {args.starts} rounds", got, "bwrap", {"vx-sandbox": 0.8})
+
+    ws = top / "grants"
+    write(ws / "p/f0", "")
+    one, many = ["read p/f0"], [f"read {path}" for path in many_files(ws / "p", MANY)]
+    got = starts(args, top, "grants", {"one grant": one, f"{MANY:,} grants": many}, {})
+    table(f"sandboxed true, {args.starts} rounds", got, "one grant")
+    one, many = (statistics.median(seconds) for seconds in got.values())
+    goal(f"{MANY:,} grants at the start, more than one", (many - one) * 1000, "ms", 10)
 
 
 # --- read ----------------------------------------------------------------------------------------
-READER = """import pathlib
+READER = """import pathlib, time
+t0 = time.perf_counter()
 n = 0
 for d in sorted(pathlib.Path("data").iterdir()):
     for f in sorted(d.iterdir()):
         n += len(f.read_bytes())
 assert n == {total}, n
+print("loop", time.perf_counter() - t0)
+"""
+
+# What a task does and how long it took, from within: the start of vx and of the sandbox is not in it.
+TIMED = r"""
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* timed read ROUNDS DIRS FILES: data/dD/fF.ts, opened, read and closed
+ * timed miss DIR NAMES: DIR/N, which shall not be there
+ * timed run COMMAND... */
+int
+main(int argc, char **argv)
+{
+	char name[256], buf[4096];
+	double start = now();
+
+	if (argc == 5 && !strcmp(argv[1], "read")) {
+		int rounds = atoi(argv[2]), dirs = atoi(argv[3]), files = atoi(argv[4]);
+
+		for (int i = 0; i < rounds * dirs * files; i++) {
+			int fd;
+
+			snprintf(name, sizeof(name), "data/d%d/f%d.ts", i / files % dirs, i % files);
+			fd = open(name, O_RDONLY);
+			if (fd < 0 || read(fd, buf, sizeof(buf)) <= 0 || close(fd)) {
+				perror(name);
+				return 1;
+			}
+		}
+	} else if (argc == 4 && !strcmp(argv[1], "miss")) {
+		for (int i = 0, n = atoi(argv[3]); i < n; i++) {
+			snprintf(name, sizeof(name), "%s/%d", argv[2], i);
+			if (open(name, O_RDONLY) >= 0 || errno != ENOENT)
+				return 1;
+		}
+	} else if (argc > 2 && !strcmp(argv[1], "run")) {
+		int status;
+		pid_t pid = fork();
+
+		if (!pid) {
+			dup2(open("/dev/null", O_WRONLY), 1);
+			execvp(argv[2], argv + 2);
+			_exit(127);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			return 1;
+	} else {
+		return 2;
+	}
+	printf("program %.9f\n", now() - start);
+	return 0;
+}
 """
 
 
+def compile_timed(ws):
+    """The program at ws/timed; False, with a word, without a compiler."""
+    cc = shutil.which("cc") or shutil.which("gcc")
+    if not cc:
+        print("\nno cc: what is timed by a program in C is left out")
+        return False
+    write(ws / "timed.c", TIMED)
+    subprocess.run([cc, "-O2", "-o", "timed", "timed.c"], cwd=ws, check=True)
+    return True
+
+
+def tasks(ws, commands):
+    """{name: (command, sandbox)} as the tasks of the workspace."""
+    write(ws / "vx.config.json", json.dumps({"name": ws.name, "tasks": {
+        name: {"exec": {"command": command, **({"sandbox": sandbox} if sandbox else {})}}
+        for name, (command, sandbox) in commands.items()}}))
+    git_init(ws)
+
+
+def run_task(args, ws, task, words, code=0):
+    """Seconds of the whole of vx run, and of what the task printed as `word seconds`."""
+    t0 = time.perf_counter()
+    p = subprocess.run([str(args.vx), "run", task], cwd=ws, env=environment(), stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    seconds = {"vx": time.perf_counter() - t0}
+    for said in map(str.split, p.stdout.splitlines()):
+        if len(said) == 2 and said[0] in words:
+            seconds[said[0]] = float(said[1])
+    if p.returncode != code or len(seconds) != 1 + len(words):
+        sys.exit(f"bench: vx run {task}: exit {p.returncode}\n{p.stdout[:4000]}")
+    return seconds
+
+
+def both(args, ws, task, rounds, words=("program",), code=0):
+    """{word: {"outside": [seconds], "inside": [seconds]}} of the tasks TASK-out and TASK-in, in turns, once more
+    at first. code: how vx run ends for the one inside."""
+    got = {what: {"outside": [], "inside": []} for what in (*words, "vx")}
+    for i in range(rounds + 1):
+        for name, suffix in (("outside", "out"), ("inside", "in")):
+            seconds = run_task(args, ws, f"{task}-{suffix}", words, code if name == "inside" else 0)
+            for what, s in seconds.items() if i else ():
+                got[what][name].append(s)
+    return got
+
+
+DIRS, IN_DIR = 20, 100
+
+
 def part_read(args, top):
-    """The same program, timed from its exec to its exit inside and outside, so that the start of vx and of the
-    sandbox is not in it; and its loop over the files, timed by itself."""
     ws = top / "read"
     total = 0
-    for d in range(20):
-        for f in range(100):
-            text = f"{d} {f}\n" * 40
+    for d in range(DIRS):
+        for f in range(IN_DIR):
+            text = "".join(f"export const v{k}: number = {d} + {f};\n" for k in range(12))
             total += len(text)
-            write(ws / f"data/d{d}/f{f}.txt", text)
-    write(ws / "reader.py", "import time\nt0 = time.perf_counter()\n" + READER.format(total=total)
-          + "print('loop', time.perf_counter() - t0)\n")
-    write(ws / "timed.sh", f"TIMEFORMAT='program %3R'\ntime {shlex.quote(sys.executable)} reader.py\n")
-    sandbox = {"allow": {"read": ["timed.sh", "reader.py", "data/**"]}}
-    write(ws / "vx.config.json", json.dumps({"name": "read", "tasks": {
-        "in": {"exec": {"command": "bash timed.sh", "sandbox": sandbox}},
-        "out": {"exec": {"command": "bash timed.sh"}}}}))
-    git_init(ws)
-    got = {what: {"outside": [], "inside": []} for what in ("program", "loop", "vx")}
-    for i in range(args.rounds * 4 + 1):
-        for name, task in (("outside", "out"), ("inside", "in")):
-            t0 = time.perf_counter()
-            p = subprocess.run([str(args.vx), "run", task], cwd=ws, env=environment(), stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            seconds = {"vx": time.perf_counter() - t0}
-            for words in map(str.split, p.stdout.splitlines()):
-                if len(words) == 2 and words[0] in ("program", "loop"):
-                    seconds[words[0]] = float(words[1])
-            if p.returncode or len(seconds) != 3:
-                sys.exit(f"bench: vx run {task}: exit {p.returncode}\n{p.stdout}")
-            if i:
-                for what, s in seconds.items():
-                    got[what][name].append(s)
-    table("a Python program that reads 2,000 granted files", got["program"], "outside", {"inside": 1.4})
+            write(ws / f"data/d{d}/f{f}.ts", text)
+    write(ws / "reader.py", READER.format(total=total))
+    write(ws / "tsconfig.json", json.dumps({"compilerOptions": {"noEmit": True, "strict": True, "types": []},
+                                            "include": ["data"]}))
+    write(ws / "timed.sh", "TIMEFORMAT='program %3R'\ntime \"$@\"\n")
+    tools = os.environ.get("VX_BENCH_TOOLS")
+    if tools:
+        shutil.copytree(pathlib.Path(tools) / "node_modules/typescript", ws / "node_modules/typescript")
+        write(ws / ".gitignore", "node_modules\n")
+    allow = {"allow": {"read": ["timed", "timed.sh", "reader.py", "tsconfig.json", "data/**", "node_modules/**"]}}
+    run = {"python": f"bash timed.sh {shlex.quote(sys.executable)} reader.py",
+           "rg": "bash timed.sh rg --no-config --no-ignore -c 'v1: number' data >/dev/null",
+           "tsc": "bash timed.sh node node_modules/typescript/bin/tsc -p .",
+           "c": f"./timed read 10 {DIRS} {IN_DIR}"}
+    if not shutil.which("rg"):
+        del run["rg"]
+        print("\nno rg: left out")
+    if not tools or not shutil.which("node"):
+        del run["tsc"]
+        print("\nno VX_BENCH_TOOLS, or no node: tsc is left out")
+    if not compile_timed(ws):
+        del run["c"]
+    tasks(ws, {f"{name}-{suffix}": (command, sandbox) for name, command in run.items()
+               for suffix, sandbox in (("out", None), ("in", allow))})
+
+    got = both(args, ws, "python", args.rounds * 4, ("program", "loop"))
+    table("a Python program that reads 2,000 granted files", got["program"], "outside", {"inside": 1.25})
     table("its loop alone: iterdir, open, read, close", got["loop"], "outside")
     table("the program with the whole of vx run around it", got["vx"], "outside")
+    for name, title, times, limit in (("rg", "rg over them", 4, 1.25), ("tsc", "tsc over them", 1, 1.25),
+                                      ("c", "a C loop over them, ten times: open, read, close", 4, 1.7)):
+        if name in run:
+            got = both(args, ws, name, args.rounds * times)
+            table(title, got["program"], "outside", {"inside": limit})
+
+
+# --- sandbox -------------------------------------------------------------------------------------
+HIDDEN, DENIED, AT_ONCE = 1000, 500, 64
+PATIENCE = 60  # seconds; what takes longer hangs
+
+
+def denials(args, top):
+    ws = top / "denials"
+    for i in range(DENIED):
+        write(ws / f"denied/{i}", "")
+    for i in range(HIDDEN):
+        write(ws / f"listed/{i}", "")
+    write(ws / "denied/shown", "")
+    write(ws / "listed/shown", "")
+    (ws / "absent").mkdir()
+    if not compile_timed(ws):
+        return
+    allow = {"allow": {"read": ["timed", "denied/shown", "listed/shown"]}}
+    tasks(ws, {"miss-out": (f"./timed miss absent {DENIED}", None),
+               "miss-in": (f"./timed miss denied {DENIED}", allow),
+               "ls-out": ("./timed run ls listed", None), "ls-in": ("./timed run ls listed", allow)})
+    # What is denied fails the task.
+    got = both(args, ws, "miss", args.rounds * 2, code=1)["program"]
+    table(f"{DENIED} hidden names opened, against absent ones", got, "outside")
+    more = statistics.median(got["inside"]) - statistics.median(got["outside"])
+    goal("one denial, more than an absent name outside", more / DENIED * 1e6, "us", 60)
+    got = both(args, ws, "ls", args.rounds * 2)["program"]
+    table(f"ls of a directory with {HIDDEN:,} hidden names", got, "outside")
+    more = statistics.median(got["inside"]) - statistics.median(got["outside"])
+    goal("ls, more than outside", more * 1000, "ms", 3)
+
+
+class Gate:
+    """A directory that tasks are granted to write, with two FIFOs: they come, and wait to be let through."""
+
+    WAIT = "echo x >{0}/come && read -r word <{0}/go"
+
+    def __init__(self, path):
+        self.path = path
+        path.mkdir()
+        os.mkfifo(path / "come")
+        os.mkfifo(path / "go")
+        # Read and write: neither end is ever missing.
+        self.come = os.open(path / "come", os.O_RDWR | os.O_CLOEXEC)
+        self.go = os.open(path / "go", os.O_RDWR | os.O_CLOEXEC)
+
+    def wait(self, n):
+        """For n of them; False when they do not come."""
+        end = time.monotonic() + PATIENCE
+        while n > 0:
+            ready, _, _ = select.select([self.come], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                return False
+            n -= os.read(self.come, 4096).count(b"\n")
+        return True
+
+    def let(self, n):
+        os.write(self.go, b"x\n" * n)
+
+
+def resident_mib(pid):
+    """At most so far, or now: the kernel counts the first only roughly, and the second to the page."""
+    kib = 0
+    for file, word in (("status", "VmHWM:"), ("smaps_rollup", "Rss:")):
+        for line in pathlib.Path(f"/proc/{pid}/{file}").read_text().splitlines():
+            if line.startswith(word):
+                kib = max(kib, int(line.split()[1]))
+    return kib / 1024
+
+
+def memory(args, top):
+    ws = top / "memory"
+    rules = {"two grants": ["read p/d0", "write-glob p/dist/**"],
+             f"{MANY:,} grants": [f"read {name}" for name in many_files(ws / "p", MANY)]}
+    scratch_parent(ws / ".vx/scratch")
+    print("\nresident memory of a helper while its task waits")
+    for k, (what, lines) in enumerate(rules.items()):
+        gate, scratch, spec = Gate(top / f"gate-{k}"), ws / f".vx/scratch/vx-scratch-{k}", top / f"spec-memory-{k}"
+        scratch.mkdir()
+        write(spec, spec_text(ws, "p", scratch, ["sh", "-c", Gate.WAIT.format(gate.path)],
+                              [*lines, f"write {gate.path}"]))
+        p = subprocess.Popen([str(args.sandbox), "--spec", str(spec)], cwd=ws, env=environment(),
+                             stdin=subprocess.DEVNULL)
+        if not gate.wait(1):
+            p.kill()
+            sys.exit("bench: the task of the memory part has not started")
+        goal(f"at most, {what}", resident_mib(p.pid), "MiB", 6)
+        gate.let(1)
+        if p.wait(PATIENCE):
+            sys.exit(f"bench: the task of the memory part: exit {p.returncode}")
+
+
+def helpers(args):
+    """The processes of this vx-sandbox."""
+    found = []
+    for exe in pathlib.Path("/proc").glob("[0-9]*/exe"):
+        try:
+            if exe.readlink() == args.sandbox:
+                found.append(int(exe.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def at_once(args, top):
+    ws, gate = top / "at-once", Gate(top / "gate")
+    write(ws / "src/a", "a\n")
+    sandbox = {"allow": {"read": ["src/**"], "write": ["out/**", str(gate.path)]}}
+    command = Gate.WAIT.format(gate.path) + " && mkdir -p out && cat src/a >out/{0}"
+    tasks(ws, {f"t{i}": (command.format(i), sandbox) for i in range(AT_ONCE)})
+    # The first run makes what stays.
+    gate.let(AT_ONCE)
+    cmd = [str(args.vx), "run", *[f"t{i}" for i in range(AT_ONCE)], "--concurrency", str(AT_ONCE)]
+    with tempfile.TemporaryFile() as said:
+        before, mounts = set(helpers(args)), pathlib.Path("/proc/self/mountinfo").read_text()
+        once(cmd, ws)
+        gate.wait(AT_ONCE)
+        shutil.rmtree(ws / "out")
+        t0 = time.perf_counter()
+        p = subprocess.Popen(cmd, cwd=ws, env=environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        came = gate.wait(AT_ONCE)
+        seconds = time.perf_counter() - t0
+        peak = [resident_mib(pid) for pid in set(helpers(args)) - before]
+        gate.let(AT_ONCE)
+        try:
+            p.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            p.terminate()
+            p.wait()
+    wrong = [] if came else ["not all of them started"]
+    wrong += [f"exit {p.returncode}"] if p.returncode else []
+    wrong += [f"no out/{i}" for i in range(AT_ONCE) if not (ws / f"out/{i}").exists()]
+    print(f"\n{AT_ONCE} sandboxed tasks at once: all of them wait after {seconds * 1000:.0f} ms, a helper takes at"
+          f" most {max(peak, default=0):.1f} MiB")
+    holds("they work", wrong)
+    left = [f"process {pid}" for pid in sorted(set(helpers(args)) - before)]
+    left += [f"scratch {path.name}" for path in sorted((ws / ".vx/scratch").glob("*"))]
+    left += ["a mount"] if pathlib.Path("/proc/self/mountinfo").read_text() != mounts else []
+    holds("they leave nothing: processes, mounts, scratch", left)
+
+
+def part_sandbox(args, top):
+    denials(args, top)
+    memory(args, top)
+    at_once(args, top)
 
 
 # --- workload ------------------------------------------------------------------------------------
@@ -312,7 +623,7 @@ def part_growth(args, top):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--vx", type=pathlib.Path, required=True)
-    p.add_argument("--part", choices=["start", "read", "workload", "growth"], action="append")
+    p.add_argument("--part", choices=["start", "read", "sandbox", "workload", "growth"], action="append")
     p.add_argument("--packages", type=int, default=1090)
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--cold", type=int, default=1)
@@ -320,7 +631,8 @@ def main():
     args = p.parse_args()
     args.vx = args.vx.resolve()
     args.sandbox = args.vx.parent / "vx-sandbox"
-    parts = {"start": part_start, "read": part_read, "workload": part_workload, "growth": part_growth}
+    parts = {"start": part_start, "read": part_read, "sandbox": part_sandbox, "workload": part_workload,
+             "growth": part_growth}
     # On a disk: never /tmp, which a sandbox replaces.
     with tempfile.TemporaryDirectory(prefix="vx-bench.", dir=os.environ.get("VX_BENCH_DIR", "/var/tmp")) as top:
         for name in args.part or parts:
