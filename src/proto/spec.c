@@ -82,14 +82,14 @@ spec_release(struct spec *s)
 	strvec_release(&s->stores);
 	strvec_release(&s->sockets);
 	strvec_release(&s->reports);
-	for (size_t i = 0; i < s->nrules; i++)
-		free(s->rules[i].path);
 	free(s->rules);
+	arena_release(&s->paths);
 	*s = (struct spec)SPEC_INIT;
 }
 
+/* path: in the arena. */
 static void
-add_rule_take(struct spec *s, enum spec_rule_kind kind, bool is_glob, char *path)
+add_rule(struct spec *s, enum spec_rule_kind kind, bool is_glob, char *path)
 {
 	GROW(s->rules, s->nrules + 1, s->rules_cap);
 	s->rules[s->nrules++] = (struct spec_rule){kind, is_glob, path};
@@ -98,7 +98,7 @@ add_rule_take(struct spec *s, enum spec_rule_kind kind, bool is_glob, char *path
 void
 spec_add_rule(struct spec *s, enum spec_rule_kind kind, bool is_glob, const char *path)
 {
-	add_rule_take(s, kind, is_glob, xstrdup(path));
+	add_rule(s, kind, is_glob, arena_strdup(&s->paths, path));
 }
 
 static void
@@ -207,34 +207,33 @@ unescape_one(const char *p, size_t n, size_t *ret_n, struct err *e)
 	return err_set(e, ERR_USAGE, 0, "a bad escape: \\\\, \\n and \\x01 to \\xff are known");
 }
 
-/* The value of a line, unescaped and owned; NULL with e set. */
-static char *
-get_value(const char *p, size_t n, struct err *e)
+/* The value of a line, n bytes, in its place. */
+static int
+unescape(char *p, size_t n, struct err *e)
 {
-	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+	char *to, *end = p + n;
 
-	if (memchr(p, '\0', n)) {
-		err_set(e, ERR_USAGE, 0, "a NUL byte");
-		return NULL;
-	}
-	while (n) {
-		const char *esc = memchr(p, '\\', n);
-		size_t plain = esc ? (size_t)(esc - p) : n, taken = 0;
+	if (memchr(p, '\0', n))
+		return err_set(e, ERR_USAGE, 0, "a NUL byte");
+	p = to = memchr(p, '\\', n);
+	while (p && p < end) {
+		size_t taken = 0;
 		int c;
 
-		strbuf_add(&sb, p, plain);
-		if (!esc)
-			break;
-		p += plain + 1;
-		n -= plain + 1;
-		c = unescape_one(p, n, &taken, e);
+		if (*p != '\\') {
+			*to++ = *p++;
+			continue;
+		}
+		p++;
+		c = unescape_one(p, (size_t)(end - p), &taken, e);
 		if (c < 0)
-			return NULL;
-		strbuf_addch(&sb, (char)c);
+			return -1;
+		*to++ = (char)c;
 		p += taken;
-		n -= taken;
 	}
-	return strbuf_take(&sb);
+	if (to)
+		*to = '\0';
+	return 0;
 }
 
 static int
@@ -338,7 +337,7 @@ set_word_take(struct spec *s, const struct word *w, char *value, struct err *e)
 static bool
 word_is(const char *word, size_t n, const char *name)
 {
-	return n == strlen(name) && !memcmp(word, name, n);
+	return !strncmp(name, word, n) && strlen(name) == n;
 }
 
 static const struct word *
@@ -369,32 +368,51 @@ find_rule_word(const char *word, size_t n, enum spec_rule_kind *ret, bool *ret_g
 }
 
 static int
+read_rule(struct spec *s, enum spec_rule_kind kind, bool is_glob, const char *p, size_t n,
+	struct err *e)
+{
+	char *path = arena_memdupz(&s->paths, p, n);
+
+	if (unescape(path, n, e) || check_rule(kind, is_glob, path, e))
+		return -1;
+	add_rule(s, kind, is_glob, path);
+	return 0;
+}
+
+static int
+read_word(struct spec *s, const struct word *w, const char *p, size_t n, struct err *e)
+{
+	char *value = xmemdupz(p, n);
+
+	if (unescape(value, n, e)) {
+		free(value);
+		return -1;
+	}
+	return set_word_take(s, w, value, e);
+}
+
+static int
 read_line(struct spec *s, const char *p, size_t n, struct err *e)
 {
-	const char *blank = memchr(p, ' ', n);
-	size_t wn = blank ? (size_t)(blank - p) : n;
-	const struct word *w = find_word(p, wn);
-	enum spec_rule_kind kind = SPEC_READ;
-	bool is_glob = false;
-	char *value;
+	const char *blank = memchr(p, ' ', n), *value = blank ? blank + 1 : p + n;
+	size_t wn = blank ? (size_t)(blank - p) : n, nvalue = n - (size_t)(value - p);
+	enum spec_rule_kind kind;
+	bool is_glob;
+	const struct word *w;
 
-	if (!w && !find_rule_word(p, wn, &kind, &is_glob)) {
+	if (find_rule_word(p, wn, &kind, &is_glob)) {
+		if (read_rule(s, kind, is_glob, value, nvalue, e))
+			return err_wrap(e, "%.*s", (int)wn, p);
+		return 0;
+	}
+	w = find_word(p, wn);
+	if (!w) {
 		cleanup_strbuf struct strbuf sb = STRBUF_INIT;
 
 		strbuf_add_sanitised(&sb, p, wn < 40 ? wn : 40);
 		return err_set(e, ERR_USAGE, 0, "unknown word \"%s\"", sb.buf);
 	}
-	value = get_value(blank ? blank + 1 : p + n, blank ? n - wn - 1 : 0, e);
-	if (!value)
-		return err_wrap(e, "%.*s", (int)wn, p);
-	if (w)
-		return set_word_take(s, w, value, e) ? err_wrap(e, "%s", w->name) : 0;
-	if (check_rule(kind, is_glob, value, e)) {
-		free(value);
-		return err_wrap(e, "%.*s", (int)wn, p);
-	}
-	add_rule_take(s, kind, is_glob, value);
-	return 0;
+	return read_word(s, w, value, nvalue, e) ? err_wrap(e, "%s", w->name) : 0;
 }
 
 /* What no single line can show. */

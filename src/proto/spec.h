@@ -11,6 +11,7 @@
 #ifndef PROTO_SPEC_H
 #define PROTO_SPEC_H
 
+#include "util/arena.h"
 #include "util/base.h"
 #include "util/strvec.h"
 
@@ -51,8 +52,8 @@ enum spec_rule_kind {
 struct spec_rule {
 	enum spec_rule_kind kind;
 	bool is_glob; /* else a literal: the name and all below it */
-	char *path;   /* from the workspace root, owned. Absolute: outside the workspace; literal,
-		       * READ, WRITE or IGNORE_* only. A glob is in the grammar of util/glob.h */
+	char *path;   /* from the workspace root. Absolute: outside the workspace; literal, READ,
+		       * WRITE or IGNORE_* only. A glob is in the grammar of util/glob.h */
 };
 
 struct spec {
@@ -66,6 +67,7 @@ struct spec {
 	struct spec_rule *rules;
 	size_t nrules;
 	size_t rules_cap;
+	struct arena paths; /* of the rules: there are thousands of them */
 	struct strvec hide; /* outside the workspace, absolute, to cover: cache, scratch parents */
 	/* Credential stores elsewhere than in home, absolute: hidden as those are, unless granted. */
 	struct strvec stores;
