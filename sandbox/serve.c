@@ -173,22 +173,21 @@ static void
 on_layers(struct server *sv, const struct report *r)
 {
 	struct err e = ERR_INIT;
-	int mnt = r->u.layers.fuse_mnt, live_mnt = r->u.layers.live_mnt, wall = r->u.layers.wall;
+	int live_mnt = r->u.layers.live_mnt, wall = r->u.layers.wall;
 
 	sv->fuse = r->u.layers.fuse;
+	sv->s->layers[0] = r->u.layers.fuse_mnt;
+	sv->s->layers[1] = wall;
 	sv->live = r->u.layers.live;
 	sv->proc = r->u.layers.proc;
 	/* From here on the fd table is ours alone. */
-	fd_close(&mnt);
 	fd_close(&live_mnt);
 	fd_close(&sv->s->report[1]);
 	fd_close(&sv->s->control[0]);
 	if (sv->live >= 0)
 		serve_live(sv);
-	if (sv->fuse < 0) {
-		fd_close(&wall);
+	if (sv->fuse < 0)
 		return;
-	}
 	sv->wall = wall_new(wall, "w", sv->s->host, sv->s->rules, &e);
 	if (!sv->wall)
 		setup_die(0, "", "%s", e.text);
