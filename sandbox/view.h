@@ -32,7 +32,7 @@ struct view {
 	int live_dev;    /* of the live view; -1: there is none */
 	int live;        /* its mount: the workspace */
 	int *live_binds; /* of the plan, in its order; -1: it is gone */
-	int wall;        /* the tmpfs of the wall layer: w, h and the whiteouts' origin */
+	int wall;        /* the ramfs of the wall layer: w, h and the whiteouts' origin */
 	int proc;        /* a fresh procfs, detached; -1: refused, and that is weaker-when-nested */
 	int workspace;   /* O_PATH, in this mount namespace */
 	bool attached;   /* layers stand at "s" in the scratch: kernels before detached layers */

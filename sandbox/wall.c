@@ -13,35 +13,35 @@
 static const char WHITEOUT[] = "wh";
 
 struct wall {
-	int tmpfs; /* borrowed */
-	int host;  /* borrowed */
+	int root; /* borrowed */
+	int host; /* borrowed */
 	int tree;
 	const struct ruleset *rules;
 	struct htab filled;
 };
 
 struct wall *
-wall_new(int tmpfsfd, const char *subdir, int hostfd, const struct ruleset *rules, struct err *e)
+wall_new(int rootfd, const char *subdir, int hostfd, const struct ruleset *rules, struct err *e)
 {
 	cleanup_close int tree = -1;
 	struct wall *w;
 
-	if (mkdirat(tmpfsfd, subdir, 0755) && errno != EEXIST) {
+	if (mkdirat(rootfd, subdir, 0755) && errno != EEXIST) {
 		err_set(e, ERR_SANDBOX, errno, "make the wall's directory");
 		return NULL;
 	}
 	/* Anyone may make this one device (Linux 5.8); a link to it is cheaper than another. */
-	if (mknodat(tmpfsfd, WHITEOUT, S_IFCHR, 0)) {
+	if (mknodat(rootfd, WHITEOUT, S_IFCHR, 0)) {
 		err_set(e, ERR_SANDBOX, errno, "make a whiteout");
 		return NULL;
 	}
-	tree = openat(tmpfsfd, subdir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	tree = openat(rootfd, subdir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (tree < 0) {
 		err_set(e, ERR_SANDBOX, errno, "open the wall's directory");
 		return NULL;
 	}
 	w = xcalloc(1, sizeof(*w));
-	w->tmpfs = tmpfsfd;
+	w->root = rootfd;
 	w->host = hostfd;
 	w->tree = take_fd(&tree);
 	w->rules = rules;
@@ -76,7 +76,7 @@ wall_mkdir(struct wall *w, const char *path)
 static int
 hide_name(struct wall *w, int dir, const char *name)
 {
-	if (!linkat(w->tmpfs, WHITEOUT, dir, name, 0) || errno == EEXIST)
+	if (!linkat(w->root, WHITEOUT, dir, name, 0) || errno == EEXIST)
 		return 0;
 	return -1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wall layer: a tmpfs of whiteouts below the policy layer. It hides names from listings, and
+ * The wall layer: a file system of whiteouts below the policy layer. It hides names from listings, and
  * where there is no FUSE it hides them altogether, filled at start. Reached through a detached
  * clone of its mount, so it never goes through the overlay.
  */
@@ -13,12 +13,12 @@ struct err;
 struct wall;
 
 /*
- * tmpfsfd: the writable root of the tmpfs (nr_inodes=0). Its directory `subdir` is the layer, made
+ * rootfd: the writable root of a ramfs (or tmpfs). Its directory `subdir` is the layer, made
  * here unless it is there; beside it, under the name "wh", stands the one whiteout (character
  * device 0:0) that the others are links to. All fds are borrowed.
  */
 struct wall *wall_new(
-	int tmpfsfd, const char *subdir, int hostfd, const struct ruleset *rules, struct err *e);
+	int rootfd, const char *subdir, int hostfd, const struct ruleset *rules, struct err *e);
 /* The directory exists in the wall (for a traverse directory that was looked up; the one above was
  * before), also where a whiteout stood. errno on -1. */
 int wall_mkdir(struct wall *w, const char *path);
