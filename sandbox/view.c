@@ -260,9 +260,11 @@ add_lowers_attached(struct view *v, const struct overlay *o, int context)
 static int
 try_overlay(struct view *v, const struct overlay *o, bool detached, char **ret_why)
 {
-	/* volatile is no luxury: without it the unmount syncs the host's whole file system. */
-	static const char *const options[] = {"userxattr", "", "volatile", "", "index", "off",
-		"uuid", "off", "xino", "off", NULL};
+	/* volatile is no luxury: without it the unmount syncs the host's whole file system. No uuid: where "null"
+	 * is known (6.6) "off" means that too, with layers of several file systems, but writes a line to the kernel's
+	 * log for each mount. */
+	const char *const options[] = {"userxattr", "", "volatile", "", "index", "off", "uuid",
+		detached ? "null" : "off", "xino", "off", NULL};
 	cleanup_close int context = fsopen("overlay", FSOPEN_CLOEXEC);
 	cleanup_close int mnt = -1;
 	cleanup_strbuf struct strbuf message = STRBUF_INIT;
