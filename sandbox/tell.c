@@ -131,10 +131,12 @@ tell(const struct status *s)
 		put_line(s);
 	if (s->type == STATUS_ENTRY && out.len < GATHER)
 		return;
-	if (queueing && core >= 0)
-		tell_more();
-	else
+	/* Queued, it goes out when the loop polls next, and in larger pieces: who asks much at once is denied much
+	 * at once. */
+	if (!queueing || core < 0)
 		write_rest();
+	else if (tell_queued() >= GATHER)
+		tell_more();
 }
 
 int

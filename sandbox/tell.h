@@ -17,8 +17,8 @@ void tell_note(const char *text);
 void tell_setup_error(const char *cause, const char *remedy);
 
 /*
- * With `on` nothing waits for the core to read: what its pipe does not take is queued. Off waits for
- * all of it. tell_fd is to be polled for POLLOUT, -1 when there is nothing to write; then tell_more.
+ * With `on` nothing waits for the core to read: it is queued. Off waits for all
+ * of it. tell_fd is to be polled for POLLOUT, -1 when there is nothing to write; then tell_more.
  * tell_queued: bytes that wait; when they are many, what can be left out should be.
  */
 void tell_queue(bool on);
