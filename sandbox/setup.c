@@ -4,9 +4,8 @@
  */
 #include "sandbox/setup.h"
 #include "sandbox/tell.h"
-#include "util/cleanup.h"
+#include "util/alloc.h"
 #include "util/fd.h"
-#include "util/strbuf.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -76,19 +75,15 @@ setup_owner(const struct setup *s)
 char *
 setup_path_of(const struct setup *s, int fd)
 {
-	char name[32];
-	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+	char name[32], path[PATH_MAX];
 	ssize_t n;
 
 	snprintf(name, sizeof(name), "self/fd/%d", fd);
-	strbuf_grow(&sb, PATH_MAX);
-	n = readlinkat(s->proc, name, sb.buf, PATH_MAX);
+	n = readlinkat(s->proc, name, path, sizeof(path));
 	if (n < 0)
 		setup_die(errno, "see the cause; vx works from kernel 6.1 on",
 			"cannot read the path of an open directory");
-	sb.len = (size_t)n;
-	sb.buf[n] = '\0';
-	return strbuf_take(&sb);
+	return xmemdupz(path, (size_t)n);
 }
 
 static int
