@@ -240,6 +240,8 @@ main(int argc, char **argv)
 		tell_done(&result, s.spec.live ? 0 : scan_upper(&s.preload));
 	strvec_release(&result.manifests);
 	strvec_release(&s.bound);
+	strvec_release(&s.home_stores);
+	free(s.home_path);
 	liveplan_release(&s.plan);
 	preload_release(&s.preload);
 	ruleset_free(s.rules);
