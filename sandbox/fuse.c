@@ -5,6 +5,8 @@
 #include "util/path.h"
 #include <errno.h>
 #include <sched.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -109,8 +111,60 @@ fuse_attr_of(const struct stat *st, const struct owner *owner)
 		.nlink = (uint32_t)st->st_nlink,
 		.uid = as_caller ? owner->uid : st->st_uid,
 		.gid = as_caller ? owner->gid : st->st_gid,
+		.rdev = (minor(st->st_rdev) & 0xff) | major(st->st_rdev) << 8 |
+			(minor(st->st_rdev) & ~0xffU) << 12,
 		.blksize = (uint32_t)st->st_blksize,
 	};
+}
+
+uint64_t
+fuse_number(uint64_t ino, dev_t dev, dev_t root_dev)
+{
+	return dev == root_dev ? ino : ino ^ (uint64_t)dev * 0x9e3779b97f4a7c15;
+}
+
+int
+fuse_answer_statfs(const struct fuse_request *r, int fd)
+{
+	struct statvfs st;
+	struct fuse_statfs_out out = {0};
+
+	if (fstatvfs(fd, &st))
+		return fuse_answer_error(r, errno);
+	out.st = (struct fuse_kstatfs){
+		.blocks = st.f_blocks,
+		.bfree = st.f_bfree,
+		.bavail = st.f_bavail,
+		.files = st.f_files,
+		.ffree = st.f_ffree,
+		.bsize = (uint32_t)st.f_bsize,
+		.frsize = (uint32_t)st.f_frsize,
+		.namelen = (uint32_t)st.f_namemax,
+	};
+	return fuse_answer(r, 0, &out, sizeof(out));
+}
+
+void
+fuse_forget(const struct fuse_request *r, void (*forget)(void *ctx, uint64_t id, uint64_t lookups),
+	void *ctx)
+{
+	struct fuse_batch_forget_in batch;
+	struct fuse_forget_in one;
+	struct fuse_forget_one each;
+	size_t at = sizeof(batch);
+
+	if (r->in->opcode == FUSE_FORGET && r->narg >= sizeof(one)) {
+		memcpy(&one, r->arg, sizeof(one));
+		forget(ctx, r->in->nodeid, one.nlookup);
+	}
+	if (r->in->opcode != FUSE_BATCH_FORGET || r->narg < sizeof(batch))
+		return;
+	memcpy(&batch, r->arg, sizeof(batch));
+	for (uint32_t i = 0; i < batch.count && r->narg - at >= sizeof(each); i++) {
+		memcpy(&each, r->arg + at, sizeof(each));
+		forget(ctx, each.nodeid, each.nlookup);
+		at += sizeof(each);
+	}
 }
 
 const char *

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The raw protocol on a /dev/fuse fd (linux/fuse.h), one thread. What both file systems of the helper
- * share: layer.c (verdicts for overlayfs) and livewall.c (the workspace of a live view).
+ * share: layer.c (verdicts for overlayfs, with mirror.c) and livewall.c (the workspace of a live view).
  */
 #ifndef SANDBOX_FUSE_H
 #define SANDBOX_FUSE_H
 
 #include "util/base.h"
 #include <linux/fuse.h>
+#include <sys/types.h>
+
+enum {
+	FUSE_IO_MAX = 128 << 10,          /* of content in one request or answer */
+	FUSE_BUFFER = FUSE_IO_MAX + 4096, /* for such requests */
+	FUSE_FOREVER_SECONDS = 1000 * 1000 * 1000,
+};
 
 /* A request as it was read: `arg` are the narg bytes after the header, to be checked before use. */
 struct fuse_request {
@@ -28,6 +35,16 @@ struct stat;
 /* An id without a mapping cannot be copied up, and makes the kernel refuse every write: the caller's stands in
  * for it. */
 struct fuse_attr fuse_attr_of(const struct stat *st, const struct owner *owner);
+
+/* A number of the device dev as a number of the one device that there is inside: those of root_dev as they are. */
+uint64_t fuse_number(uint64_t ino, dev_t dev, dev_t root_dev);
+
+/* FUSE_STATFS, as of the file system of fd. */
+int fuse_answer_statfs(const struct fuse_request *r, int fd);
+
+/* FUSE_FORGET and FUSE_BATCH_FORGET, which are not answered: calls `forget` for each node. */
+void fuse_forget(const struct fuse_request *r,
+	void (*forget)(void *ctx, uint64_t id, uint64_t lookups), void *ctx);
 
 /* The name that begins at `at` in the argument, ended by a NUL and fit to be one component; NULL: none.
  * *ret_next is where the next one would begin. */

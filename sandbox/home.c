@@ -241,7 +241,17 @@ make_overlay(struct view *v)
 	cleanup_close int home =
 		open(v->s->home_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	cleanup_free char *why = NULL;
-	struct overlay o = {"h", layer_home_name(), home, "hu", "hw"};
+	struct overlay o = {
+		.wall_name = "h",
+		.policy_name = layer_part_name(LAYER_HOME),
+		.beside_mirror = layer_part_name(LAYER_HOME),
+		.mirror_name = layer_part_name(LAYER_HOME_MIRROR),
+		.path = v->s->home_path,
+		.lower = home,
+		.upper = "hu",
+		.work = "hw",
+		.what = "the home directory",
+	};
 
 	if (home < 0)
 		setup_die(errno, no_remedy, "cannot open the home directory %s", v->s->home_path);
@@ -249,7 +259,7 @@ make_overlay(struct view *v)
 		setup_die(errno, no_remedy, "cannot make a whiteout");
 	for (size_t i = 0; i < array_len(stores); i++)
 		hide_in_overlay(v, home, stores[i].name);
-	v->home = view_overlay(v, &o, &why);
+	v->home = view_overlay(v, &o, NULL, &why);
 	if (v->home >= 0)
 		return;
 	/* Something is mounted in it, or it is of a kind that cannot be a lower layer: the host's home

@@ -4,13 +4,14 @@
  * keeps for ever: overlayfs asks again only when it forgot the name.
  *
  * Node numbers: the root, the one whiteout, then a number for each traverse directory that was
- * looked up, in order. A directory keeps its number for good; there is no more of them than the
+ * looked up, in order; those of mirrors are tagged. A directory keeps its number for good; there is no more of them than the
  * workspace has directories, so FORGET is not listened to. The whiteout's number is the same
  * everywhere: with fresh ones the kernel would ask twice for each look-up after the first.
  */
 #include "sandbox/layer.h"
 #include "sandbox/fuse.h"
 #include "sandbox/host.h"
+#include "sandbox/mirror.h"
 #include "sandbox/pure.h"
 #include "sandbox/seen.h"
 #include "util/alloc.h"
@@ -23,11 +24,11 @@
 
 enum {
 	NODE_WHITEOUT = 2,
-	NODE_FIRST_DIR = 3,
+	NODE_WORKSPACE = 3, /* LAYER_WORKSPACE */
+	NODE_FIRST_DIR = 4,
 
-	READ_BUFFER = 64 << 10, /* what the kernel asks for at least is 8 KiB */
-	FOREVER_SECONDS = 1000 * 1000 * 1000,
-	HOME_NAME = NAME_MAX + 1,
+	NPARTS = LAYER_HOME_MIRROR + 1,
+	PART_NAME = NAME_MAX + 1,
 };
 
 struct layer {
@@ -40,17 +41,18 @@ struct layer {
 	struct seen seen;
 	uint64_t denials;
 	uint64_t probes;
+	struct mirror *mirror, *home_mirror; /* NULL: nobody asked for it */
 	char *buf;
 };
 
 const char *
-layer_home_name(void)
+layer_part_name(enum layer_part part)
 {
-	static char name[HOME_NAME + 1];
+	static char names[NPARTS][PART_NAME + 1];
 
-	if (!*name)
-		memset(name, 'h', HOME_NAME);
-	return name;
+	if (!*names[part])
+		memset(names[part], 'a' + (int)part, PART_NAME);
+	return names[part];
 }
 
 struct layer *
@@ -64,7 +66,7 @@ layer_new(const struct layer_options *o)
 	htab_putn_copy(&l->ids, "", 0, (void *)(uintptr_t)FUSE_ROOT_ID);
 	pure_init(&l->pure, o->hostfd, o->rules, &l->owner);
 	seen_init(&l->seen);
-	l->buf = xmalloc(READ_BUFFER);
+	l->buf = xmalloc(FUSE_BUFFER);
 	return l;
 }
 
@@ -77,6 +79,8 @@ layer_free(struct layer *l)
 	free(l->dirs);
 	pure_release(&l->pure);
 	seen_release(&l->seen);
+	mirror_free(l->mirror);
+	mirror_free(l->home_mirror);
 	free(l->buf);
 	free(l);
 }
@@ -112,7 +116,7 @@ look(const struct layer *l, const char *path, enum host_kind *ret, struct stat *
 static const char *
 dir_path(const struct layer *l, uint64_t node)
 {
-	if (node == FUSE_ROOT_ID)
+	if (node == FUSE_ROOT_ID || node == NODE_WORKSPACE)
 		return "";
 	if (node < NODE_FIRST_DIR || node - NODE_FIRST_DIR >= l->ndirs)
 		return NULL;
@@ -164,8 +168,8 @@ answer_entry(const struct fuse_request *r, uint64_t node, const struct fuse_attr
 {
 	struct fuse_entry_out out = {
 		.nodeid = node,
-		.entry_valid = FOREVER_SECONDS,
-		.attr_valid = FOREVER_SECONDS,
+		.entry_valid = FUSE_FOREVER_SECONDS,
+		.attr_valid = FUSE_FOREVER_SECONDS,
 	};
 
 	if (attr)
@@ -269,6 +273,42 @@ serve_in_home(struct layer *l, const struct fuse_request *r, const char *path)
 }
 
 static int
+serve_workspace(const struct layer *l, const struct fuse_request *r)
+{
+	struct fuse_attr attr;
+	struct stat st;
+
+	if (fstat(l->o.hostfd, &st))
+		return fuse_answer_error(r, EIO);
+	attr = dir_attr(l, NODE_WORKSPACE, &st);
+	return answer_entry(r, NODE_WORKSPACE, &attr);
+}
+
+static int
+serve_mirror(const struct layer *l, const struct fuse_request *r, struct mirror **m, int rootfd,
+	uint64_t tag)
+{
+	if (!*m)
+		*m = mirror_new(rootfd, tag, &l->owner, &l->o.scratch);
+	return mirror_enter(*m, r);
+}
+
+/* Names in the connection's root that are none of the workspace. */
+static int
+serve_part(struct layer *l, const struct fuse_request *r)
+{
+	if (!strcmp(r->arg, layer_part_name(LAYER_WORKSPACE)))
+		return serve_workspace(l, r);
+	if (!strcmp(r->arg, layer_part_name(LAYER_MIRROR)))
+		return serve_mirror(l, r, &l->mirror, l->o.hostfd, MIRROR_WORKSPACE);
+	if (l->o.home && !strcmp(r->arg, layer_part_name(LAYER_HOME)))
+		return serve_in_home(l, r, l->o.home);
+	if (l->o.home && !strcmp(r->arg, layer_part_name(LAYER_HOME_MIRROR)))
+		return serve_mirror(l, r, &l->home_mirror, l->o.homefd, MIRROR_HOME);
+	return fuse_answer_error(r, ENOENT);
+}
+
+static int
 serve_lookup(struct layer *l, const struct fuse_request *r)
 {
 	const char *dir = dir_path(l, r->in->nodeid);
@@ -281,8 +321,8 @@ serve_lookup(struct layer *l, const struct fuse_request *r)
 		return fuse_answer_error(r, r->in->nodeid == NODE_WHITEOUT ? ENOTDIR : ESTALE);
 	if (!fuse_name(r, 0, &next))
 		return fuse_answer_error(r, EINVAL);
-	if (r->in->nodeid == FUSE_ROOT_ID && l->o.home && !strcmp(r->arg, layer_home_name()))
-		return serve_in_home(l, r, l->o.home);
+	if (r->in->nodeid == FUSE_ROOT_ID && strlen(r->arg) == PART_NAME)
+		return serve_part(l, r);
 	path = path_join(dir, r->arg);
 	if (is_in_home(path))
 		return serve_in_home(l, r, path);
@@ -308,7 +348,7 @@ serve_lookup(struct layer *l, const struct fuse_request *r)
 static int
 serve_getattr(struct layer *l, const struct fuse_request *r)
 {
-	struct fuse_attr_out out = {.attr_valid = FOREVER_SECONDS};
+	struct fuse_attr_out out = {.attr_valid = FUSE_FOREVER_SECONDS};
 	const char *path = dir_path(l, r->in->nodeid);
 	enum host_kind kind;
 	struct stat st;
@@ -350,14 +390,52 @@ serve_statfs(const struct fuse_request *r)
 	return fuse_answer(r, 0, &out, sizeof(out));
 }
 
+static struct mirror *
+mirror_of(const struct layer *l, uint64_t node)
+{
+	switch (node & MIRROR_TAGS) {
+	case MIRROR_WORKSPACE:
+		return l->mirror;
+	case MIRROR_HOME:
+		return l->home_mirror;
+	default:
+		return NULL;
+	}
+}
+
+/* The layer's own nodes stay. */
+static void
+forget(void *ctx, uint64_t id, uint64_t lookups)
+{
+	struct mirror *m = mirror_of(ctx, id);
+
+	if (m)
+		mirror_forget(m, id, lookups);
+}
+
 static int
 serve_request(void *ctx, const struct fuse_request *r)
 {
 	struct layer *l = ctx;
+	struct mirror *m = mirror_of(l, r->in->nodeid);
 
 	switch (r->in->opcode) {
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+		fuse_forget(r, forget, l);
+		return 0; /* these are not answered */
+	case FUSE_INTERRUPT:
+		return 0;
+	default:
+		if (m)
+			return mirror_request(m, r);
+	}
+	switch (r->in->opcode) {
 	case FUSE_INIT:
-		return fuse_answer_init(r, FUSE_NO_OPENDIR_SUPPORT, 4096);
+		return fuse_answer_init(r,
+			FUSE_NO_OPENDIR_SUPPORT | FUSE_NO_OPEN_SUPPORT | FUSE_ASYNC_READ |
+				FUSE_MAX_PAGES | FUSE_CACHE_SYMLINKS,
+			FUSE_IO_MAX);
 	case FUSE_LOOKUP:
 		return serve_lookup(l, r);
 	case FUSE_GETATTR:
@@ -368,10 +446,6 @@ serve_request(void *ctx, const struct fuse_request *r)
 		return serve_statfs(r);
 	case FUSE_DESTROY:
 		return fuse_answer_error(r, 0);
-	case FUSE_FORGET:
-	case FUSE_BATCH_FORGET:
-	case FUSE_INTERRUPT:
-		return 0; /* these are not answered */
 	case FUSE_SETATTR:
 	case FUSE_MKNOD:
 	case FUSE_MKDIR:
@@ -395,5 +469,5 @@ serve_request(void *ctx, const struct fuse_request *r)
 int
 layer_serve(struct layer *l, int fusefd)
 {
-	return fuse_serve(fusefd, l->buf, READ_BUFFER, serve_request, l);
+	return fuse_serve(fusefd, l->buf, FUSE_BUFFER, serve_request, l);
 }

@@ -7,7 +7,9 @@
  * Bytes from the kernel are checked (length, NUL, node number) before use.
  *
  * The home's overlay has a layer of the same connection, a directory of its own that lies in the root
- * under layer_home_name(). All passes there but the credential stores.
+ * (enum layer_part). All passes there but the credential stores. So lie the mirrors there (mirror.h) of the
+ * workspace and of the home, which begin with the first look-up of their names; and, since no layer of an overlay
+ * may hold another, the workspace's policy once more, for an overlay that has its mirror.
  */
 #ifndef SANDBOX_LAYER_H
 #define SANDBOX_LAYER_H
@@ -40,16 +42,23 @@ struct layer_options {
 	const char *home;            /* the home directory's path; NULL: it has no overlay */
 	int homefd;                  /* that directory, O_PATH */
 	const struct strvec *stores; /* absolute paths in it that are hidden, and told */
-	int hostfd;         /* the real workspace, O_PATH, opened before the overlay covered it */
-	struct wall *wall;  /* filled before a directory's first READDIR is answered */
-	struct owner owner; /* who is shown as owner where the host's is not mapped */
+	int hostfd;          /* the real workspace, O_PATH, opened before the overlay covered it */
+	struct wall *wall;   /* filled before a directory's first READDIR is answered */
+	struct owner owner;  /* who is shown as owner where the host's is not mapped */
+	struct stat scratch; /* a directory that no mirror lets into */
 	/* First time a hidden name is asked for. Names asked again are not told again. */
 	void (*denied)(void *ctx, const struct layer_denial *d);
 	void *ctx;
 };
 
+enum layer_part {
+	LAYER_HOME,
+	LAYER_WORKSPACE,
+	LAYER_MIRROR,
+	LAYER_HOME_MIRROR,
+};
 /* Longer than a name can be in any overlay, so that it is none of the workspace's. */
-const char *layer_home_name(void);
+const char *layer_part_name(enum layer_part part);
 
 struct layer *layer_new(const struct layer_options *o);
 /* As fuse_serve (fuse.h). */

@@ -23,13 +23,10 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
-	IO_MAX = 128 << 10,
-	BUFFER = IO_MAX + 4096,
 	DIR_SECONDS = 1,
 	PATH_LEN_MAX = 64 << 10,
 	MOVED_NAMES_MAX = 100 * 1000, /* in a directory that is renamed */
@@ -76,8 +73,8 @@ livewall_new(const struct livewall_options *o)
 	livenodes_init(&w->nodes);
 	seen_init(&w->seen);
 	strvec_init(&w->manifests);
-	w->buf = xmalloc(BUFFER);
-	w->out = xmalloc(IO_MAX);
+	w->buf = xmalloc(FUSE_BUFFER);
+	w->out = xmalloc(FUSE_IO_MAX);
 	/* Each file that the command has open here is open in this process. Init has forked before: the
 	 * command keeps the limit that the caller set. */
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
@@ -273,9 +270,7 @@ attr_of(const struct livewall *w, const struct stat *st)
 {
 	struct fuse_attr attr = fuse_attr_of(st, &w->owner);
 
-	/* Of a mount inside the workspace: there is one device here, and numbers must differ in it. */
-	if (st->st_dev != w->dev)
-		attr.ino ^= (uint64_t)st->st_dev * 0x9e3779b97f4a7c15;
+	attr.ino = fuse_number(st->st_ino, st->st_dev, w->dev);
 	return attr;
 }
 
@@ -411,27 +406,6 @@ serve_access(struct livewall *w, const struct fuse_request *r)
 		return fuse_answer_error(r, 0);
 	snprintf(name, sizeof(name), "self/fd/%d", fd);
 	return fuse_answer_error(r, faccessat(w->o.proc, name, (int)(in.mask & 7), 0) ? errno : 0);
-}
-
-static int
-serve_statfs(const struct livewall *w, const struct fuse_request *r)
-{
-	struct statvfs st;
-	struct fuse_statfs_out out = {0};
-
-	if (fstatvfs(w->o.rules.host, &st))
-		return fuse_answer_error(r, errno);
-	out.st = (struct fuse_kstatfs){
-		.blocks = st.f_blocks,
-		.bfree = st.f_bfree,
-		.bavail = st.f_bavail,
-		.files = st.f_files,
-		.ffree = st.f_ffree,
-		.bsize = (uint32_t)st.f_bsize,
-		.frsize = (uint32_t)st.f_frsize,
-		.namelen = (uint32_t)st.f_namemax,
-	};
-	return fuse_answer(r, 0, &out, sizeof(out));
 }
 
 /* Open files. */
@@ -626,7 +600,7 @@ serve_read(struct livewall *w, const struct fuse_request *r)
 	h = handle_at(w, in.fh);
 	if (!h || h->fd < 0)
 		return fuse_answer_error(r, EBADF);
-	got = pread(h->fd, w->out, in.size < IO_MAX ? in.size : IO_MAX, (off_t)in.offset);
+	got = pread(h->fd, w->out, in.size < FUSE_IO_MAX ? in.size : FUSE_IO_MAX, (off_t)in.offset);
 	return got < 0 ? fuse_answer_error(r, errno) : fuse_answer(r, 0, w->out, (size_t)got);
 }
 
@@ -768,7 +742,7 @@ serve_readdir(struct livewall *w, const struct fuse_request *r)
 			return fuse_answer_error(
 				r, error == ENOTDIR || error == ELOOP ? ESTALE : error);
 	}
-	room = in.size < IO_MAX ? in.size : IO_MAX;
+	room = in.size < FUSE_IO_MAX ? in.size : FUSE_IO_MAX;
 	for (size_t i = in.offset; i < h->n; i++) {
 		struct fuse_dirent d = {
 			h->list[i].ino, i + 1, (uint32_t)strlen(h->list[i].name), h->list[i].type};
@@ -1152,34 +1126,13 @@ serve_setattr(struct livewall *w, const struct fuse_request *r)
 /* Nodes. */
 
 static void
-forget(struct livewall *w, uint64_t id, uint64_t lookups)
+forget(void *ctx, uint64_t id, uint64_t lookups)
 {
+	struct livewall *w = ctx;
 	struct livenode *n = id == FUSE_ROOT_ID ? NULL : livenodes_get(&w->nodes, id);
 
 	if (n)
 		livenodes_forget(&w->nodes, n, lookups);
-}
-
-static void
-serve_forget(struct livewall *w, const struct fuse_request *r)
-{
-	struct fuse_batch_forget_in batch;
-	struct fuse_forget_in one;
-	struct fuse_forget_one each;
-	size_t at = sizeof(batch);
-
-	if (r->in->opcode == FUSE_FORGET && r->narg >= sizeof(one)) {
-		memcpy(&one, r->arg, sizeof(one));
-		forget(w, r->in->nodeid, one.nlookup);
-	}
-	if (r->in->opcode != FUSE_BATCH_FORGET || r->narg < sizeof(batch))
-		return;
-	memcpy(&batch, r->arg, sizeof(batch));
-	for (uint32_t i = 0; i < batch.count && r->narg - at >= sizeof(each); i++) {
-		memcpy(&each, r->arg + at, sizeof(each));
-		forget(w, each.nodeid, each.nlookup);
-		at += sizeof(each);
-	}
 }
 
 static int
@@ -1192,7 +1145,7 @@ serve_request(void *ctx, const struct fuse_request *r)
 		return fuse_answer_init(r,
 			FUSE_ASYNC_READ | FUSE_ATOMIC_O_TRUNC | FUSE_BIG_WRITES |
 				FUSE_AUTO_INVAL_DATA | FUSE_MAX_PAGES,
-			IO_MAX);
+			FUSE_IO_MAX);
 	case FUSE_LOOKUP:
 		return serve_lookup(w, r);
 	case FUSE_GETATTR:
@@ -1204,7 +1157,7 @@ serve_request(void *ctx, const struct fuse_request *r)
 	case FUSE_ACCESS:
 		return serve_access(w, r);
 	case FUSE_STATFS:
-		return serve_statfs(w, r);
+		return fuse_answer_statfs(r, w->o.rules.host);
 	case FUSE_OPEN:
 		return serve_open(w, r);
 	case FUSE_CREATE:
@@ -1242,7 +1195,7 @@ serve_request(void *ctx, const struct fuse_request *r)
 		return fuse_answer_error(r, 0);
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
-		serve_forget(w, r);
+		fuse_forget(r, forget, w);
 		return 0; /* these are not answered */
 	case FUSE_INTERRUPT:
 		return 0;
@@ -1254,5 +1207,5 @@ serve_request(void *ctx, const struct fuse_request *r)
 int
 livewall_serve(struct livewall *w, int fusefd)
 {
-	return fuse_serve(fusefd, w->buf, BUFFER, serve_request, w);
+	return fuse_serve(fusefd, w->buf, FUSE_BUFFER, serve_request, w);
 }

@@ -173,7 +173,7 @@ open_places(struct setup *s)
 	if (s->host < 0 || fstat(s->host, &s->host_st))
 		setup_die(
 			errno, "see the cause", "cannot open the workspace %s", s->spec.workspace);
-	if (chdir(s->spec.scratch))
+	if (chdir(s->spec.scratch) || stat(".", &s->scratch_st))
 		setup_die(errno, "see the cause", "cannot enter the scratch %s", s->spec.scratch);
 	/* When the core is gone, another run may find the scratch before we have put the last into it. Not so of
 	 * a transaction: there it shall be found, since a list of moves in it has to be finished. */

@@ -199,6 +199,7 @@ on_layers(struct server *sv, const struct report *r)
 		.stores = &sv->s->home_stores,
 		.wall = sv->wall,
 		.owner = setup_owner(sv->s),
+		.scratch = sv->s->scratch_st,
 		.denied = on_denied,
 		.ctx = sv,
 	});

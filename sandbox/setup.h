@@ -42,7 +42,7 @@ struct setup {
 	gid_t unnamed_gid;
 	int proc; /* the caller's procfs, O_PATH, checked to be one */
 	int host; /* the workspace, O_PATH, in the caller's mount namespace */
-	struct stat host_st;
+	struct stat host_st, scratch_st;
 	int home;            /* the home that gets an overlay, O_PATH, as host; -1: none does */
 	char *home_path;     /* canonical */
 	bool own_home;       /* hermetic: an empty one, in the scratch */

@@ -6,6 +6,7 @@
  * is taken before the root is made read-only and attached after.
  */
 #include "sandbox/view.h"
+#include "sandbox/layer.h"
 #include "sandbox/mount.h"
 #include "sandbox/wall.h"
 #include "util/alloc.h"
@@ -38,19 +39,21 @@ static const char lower_add[] = "lowerdir+";
 
 static const char no_remedy[] = "see the cause; vx works from kernel 6.1 on";
 
-/* Is something mounted strictly below this directory (our own stage in the scratch aside)? */
-static bool
-has_mount_below(const struct view *v, const char *dir)
+/* What is mounted strictly below this directory (our own stage in the scratch aside), the first; NULL:
+ * nothing. Owned. */
+static char *
+mount_below(const struct view *v, const char *dir)
 {
 	struct mountinfo mi;
 	const char *point;
-	bool found = false;
+	char *found = NULL;
 
 	if (!mountinfo_open(&mi, v->s->proc))
-		return false;
+		return NULL;
 	while (!found && (point = mountinfo_next(&mi)))
-		found = strcmp(point, dir) && path_is_within(point, dir) &&
-			!path_is_within(point, v->s->spec.scratch);
+		if (strcmp(point, dir) != 0 && path_is_within(point, dir) &&
+			!path_is_within(point, v->s->spec.scratch))
+			found = xstrdup(point);
 	mountinfo_release(&mi);
 	return found;
 }
@@ -250,7 +253,9 @@ add_lowers_attached(struct view *v, const struct overlay *o, int context)
 	if (v->fuse >= 0 && *o->policy_name) {
 		cleanup_close int part = mount_clone(v->fuse, o->policy_name, false);
 
-		if (part < 0 || mkdir("s/p", 0755) || mount_attach(part, AT_FDCWD, "s/p"))
+		/* It may be there, from an overlay before: the layer stands on top. */
+		if (part < 0 || (mkdir("s/p", 0755) && errno != EEXIST) ||
+			mount_attach(part, AT_FDCWD, "s/p"))
 			return -1;
 	}
 	snprintf(lowers, sizeof(lowers), "%ss/%s:%s", policy, o->wall_name, at);
@@ -301,8 +306,8 @@ failed:;
 	return -1;
 }
 
-int
-view_overlay(struct view *v, const struct overlay *o, char **ret_why)
+static int
+make_overlay(struct view *v, const struct overlay *o, char **ret_why)
 {
 	int mnt = -1;
 
@@ -311,6 +316,61 @@ view_overlay(struct view *v, const struct overlay *o, char **ret_why)
 	/* lowerdir+ is known from 6.8, by fd from 6.13, detached layers are taken from 6.15. */
 	if (mnt < 0)
 		mnt = try_overlay(v, o, false, ret_why);
+	return mnt;
+}
+
+/* Why the kernel does not take the directory for a layer, as far as that can be found out. Owned. */
+static char *
+why_no_layer(const struct view *v, const struct overlay *o, const char *kernel_says)
+{
+	cleanup_free char *point = mount_below(v, o->path);
+	struct statfs fs;
+
+	if (point)
+		return xasprintf("%s is mounted in it", point);
+	if (!fstatfs(o->lower, &fs) && (unsigned long)fs.f_type == OVERLAYFS_SUPER_MAGIC)
+		return xstrdup("it is on an overlay over others, and the kernel makes no further "
+			       "one");
+	return xstrdup(kernel_says);
+}
+
+/* An attempt that came as far as to the layers has marked the work directory as one that was in use
+ * without syncing, which the kernel takes no second time. */
+static void
+renew_work(const char *name)
+{
+	if (fs_remove_tree(AT_FDCWD, name) || mkdir(name, 0700))
+		setup_die(errno, no_remedy, "cannot clear %s in the scratch", name);
+}
+
+int
+view_overlay(struct view *v, const struct overlay *o, const char *must_mirror, char **ret_why)
+{
+	struct overlay mirrored = *o;
+	cleanup_free char *reason = must_mirror ? xstrdup(must_mirror) : NULL;
+	cleanup_close int mirror = -1;
+	int mnt;
+
+	if (!must_mirror) {
+		mnt = make_overlay(v, o, ret_why);
+		if (mnt >= 0 || errno != EINVAL)
+			return mnt;
+		reason = why_no_layer(v, o, *ret_why);
+		renew_work(o->work);
+	}
+	free(take_ptr(ret_why));
+	if (v->fuse < 0) {
+		*ret_why = xasprintf("%s, and the mirror that would do needs /dev/fuse", reason);
+		return -1;
+	}
+	mirror = openat(v->fuse, o->mirror_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (mirror < 0)
+		setup_die(errno, no_remedy, "cannot open the mirror of %s", o->path);
+	mirrored.lower = mirror;
+	mirrored.policy_name = o->beside_mirror;
+	mnt = make_overlay(v, &mirrored, ret_why);
+	if (mnt >= 0)
+		setup_note("%s %s is served by a mirror: %s", o->what, o->path, reason);
 	return mnt;
 }
 
@@ -331,28 +391,27 @@ static int
 make_workspace(struct view *v)
 {
 	const struct spec *spec = &v->s->spec;
-	struct overlay o = {"w", "", v->workspace, "u", "w"};
+	struct overlay o = {
+		.wall_name = "w",
+		.policy_name = "",
+		.beside_mirror = layer_part_name(LAYER_WORKSPACE),
+		.mirror_name = layer_part_name(LAYER_MIRROR),
+		.path = spec->workspace,
+		.lower = v->workspace,
+		.upper = "u",
+		.work = "w",
+		.what = "the workspace",
+	};
 	cleanup_free char *why = NULL;
-	struct statfs fs;
-	int mnt = view_overlay(v, &o, &why), num = errno;
+	int mnt = view_overlay(v, &o, NULL, &why);
 
-	if (mnt < 0 && num == EINVAL && has_mount_below(v, spec->workspace))
-		setup_die(0,
-			"unmount it, or leave the sandbox away for this workspace (exec.sandbox)",
-			"a workspace with mounts inside: not in this vx yet (%s)", spec->workspace);
-	if (mnt < 0 && num == EINVAL && !fstatfs(v->s->host, &fs) &&
-		(unsigned long)fs.f_type == OVERLAYFS_SUPER_MAGIC)
-		setup_die(0,
-			"keep the workspace on a volume, or run vx outside of the innermost "
-			"container",
-			"the workspace %s is on an overlay over others, and the kernel makes no "
-			"further one (%s)",
-			spec->workspace, why);
 	if (mnt < 0)
 		setup_die(0,
-			"the workspace needs a file system that can be an overlay's lower layer, "
-			"the "
-			"scratch one that can be its upper layer (set VX_SCRATCH_DIR to a volume)",
+			v->fuse < 0 ? "let this user open /dev/fuse (in a container: --device "
+				      "/dev/fuse), unmount what is mounted in the workspace, or "
+				      "keep it on a volume"
+				    : "the scratch needs a file system that can be an overlay's "
+				      "upper layer (set VX_SCRATCH_DIR to a volume)",
 			"cannot build the view of %s: %s", spec->workspace, why);
 	check_writable(mnt, "the workspace");
 	return mnt;

@@ -53,15 +53,23 @@ struct view {
 /* Builds everything, then init_run. */
 attr_noreturn void view_build(struct setup *s);
 
-/* The overlay of POLICY_NAME in the policy layer (where there is one; "": its root) over wall/WALL_NAME
- * over lower. upper, work: in the scratch. -1 with *ret_why an owned text: what the kernel said. */
+/*
+ * The overlay of a directory's policy (where there is one) over wall/WALL_NAME over the directory, or its
+ * mirror. upper, work: in the scratch.
+ */
 struct overlay {
 	const char *wall_name;
-	const char *policy_name;
-	int lower;
+	const char *policy_name;   /* in the policy layer; "": its root */
+	const char *beside_mirror; /* the same, of an overlay that has the mirror */
+	const char *mirror_name;
+	const char *path; /* of the directory */
+	int lower;        /* it, open */
 	const char *upper, *work;
+	const char *what; /* for the user */
 };
-int view_overlay(struct view *v, const struct overlay *o, char **ret_why);
+/* With the mirror, which a note says, where the kernel refuses the directory (EINVAL), or must_mirror, the reason,
+ * is not NULL. -1 with *ret_why an owned text: why it is not to be had. */
+int view_overlay(struct view *v, const struct overlay *o, const char *must_mirror, char **ret_why);
 /* Binds the path read-only over what will cover it; a missing one is left out. */
 void view_keep(struct view *v, const char *path);
 /* Remembers to bind path over what will cover it. deep: with the mounts below. */

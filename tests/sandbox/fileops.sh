@@ -79,6 +79,7 @@ done)
 if [ "$(id -u)" = 0 ]; then who=root; else who=user; fi
 fresh
 (cd "$W" && "$OPS" run >"$T/outside") || exit 99
+if grep -qx 'FICLONE: ok' "$T/outside"; then kernel="$kernel reflink"; else kernel="$kernel no-reflink"; fi
 is "$(sed 's/: [^:]*$//' "$T/outside" | sort | uniq -d)" "" "each operation has a name of its own"
 
 groups=$(cd "$W" && echo *)
@@ -93,7 +94,26 @@ for MODE in '' fuse-off; do
 	view "$with, copied at start" 'once copied plain' "$each"
 	view "$with, with Unix sockets" 'once lower' 'write .' unix-sockets
 done
+# Something mounted in the workspace: the helper serves it (the mirror).
+mirrored() { # NAME WORDS SPEC-LINE...
+	name=$1 words=$2
+	shift 2
+	fresh
+	mkdir "$W/mounted"
+	spec "$OPS run" "$@"
+	RC=0
+	unshare $USERNS --mount sh -c 'mount -t tmpfs none "$1" && shift && exec "$@"' sh "$W/mounted" \
+		timeout 60 "$BOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null || RC=$?
+	# shellcheck disable=SC2086 # words
+	compare "$name" $words $who $kernel
+	like "$ERR" 'is served by a mirror' "$name: it is one"
+}
 if (exec 3<>/dev/fuse) 2>/dev/null; then
+	MODE=
+	if [ "$who" = root ]; then USERNS=; else USERNS='--user --map-current-user'; fi
+	mirrored 'mirror, granted for writing' 'once lower plain mirror' 'write .'
+	mirrored 'mirror, granted for reading' 'once lower plain mirror' 'read .'
+	mirrored 'mirror, name by name' 'once lower plain names mirror' 'write .' 'deny-read-glob **/denied'
 	MODE=live
 	view 'live, bound' bound 'write .' unix-sockets
 	view 'live, served' served 'write .' unix-sockets 'deny-read-glob **/denied'

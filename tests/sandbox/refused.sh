@@ -65,23 +65,24 @@ SH
 refused 'a masked /proc' 'cannot mount a /proc' 'unmask' \
 	unshare --user --map-root-user --mount --pid --fork --mount-proc sh "$T/masked.sh"
 
-# A workspace with a mount inside.
+# A workspace with a mount inside, where nothing can serve it.
 mkdir -p "$W/m"
 cat >"$T/mounted.sh" <<'SH'
 mount -t tmpfs none "$1" && shift && exec "$@"
 SH
-spec 'true' 'read .'
+spec 'true' 'read .' fuse-off
 RC=0
 unshare --user --map-root-user --mount sh "$T/mounted.sh" "$W/m" "$VX_SANDBOX" --spec "$T/spec" \
 	>"$OUT" 2>"$ERR" || RC=$?
 exits 125 "a mount inside the workspace: exit code"
-like "$ERR" 'a workspace with mounts inside: not in this vx yet' "a mount inside the workspace: said"
+like "$ERR" "$W/m is mounted in it, and the mirror that would do needs /dev/fuse; let this user open" \
+	"a mount inside the workspace: cause and remedy"
 
 # A home with a mount inside stays read-only, and its stores hidden.
 mkdir -p "$HOMEDIR/m" "$HOMEDIR/.ssh"
 echo k >"$HOMEDIR/.ssh/id"
 echo p >"$HOMEDIR/plain"
-spec 'cat ~/plain; cat ~/.ssh/id; echo x >~/new' 'read .'
+spec 'cat ~/plain; cat ~/.ssh/id; echo x >~/new' 'read .' fuse-off
 unshare --user --map-root-user --mount sh "$T/mounted.sh" "$HOMEDIR/m" "$VX_SANDBOX" --spec "$T/spec" \
 	>"$OUT" 2>"$ERR"
 prints p "a home with a mount inside: stores hidden, the rest readable"

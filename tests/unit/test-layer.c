@@ -234,7 +234,7 @@ test_home(void)
 	tree_add(&b.host, ".ssh/id");
 	bench_start(&b);
 
-	top = check(&b, 1, layer_home_name(), "dir");
+	top = check(&b, 1, layer_part_name(LAYER_HOME), "dir");
 	check(&b, top, ".cache", "pass");
 	check(&b, top, "none", "pass");
 	check(&b, top, ".docker", "pass");
