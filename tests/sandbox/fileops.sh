@@ -94,7 +94,21 @@ for MODE in '' fuse-off; do
 	view "$with, copied at start" 'once copied plain' "$each"
 	view "$with, with Unix sockets" 'once lower' 'write .' unix-sockets
 done
-# Something mounted in the workspace: the helper serves it (the mirror).
+# Something mounted in the workspace: the helper serves it (the mirror). An ordinary user becomes himself again
+# once he has mounted it.
+cat >"$T/mounted.sh" <<'SH'
+mount -t tmpfs none "$1" && shift && exec "$@"
+SH
+if [ "$who" = root ]; then
+	mounted() { unshare --mount sh "$T/mounted.sh" "$@"; }
+else
+	mounted() {
+		mount=$1
+		shift
+		unshare --user --map-root-user --mount sh "$T/mounted.sh" "$mount" \
+			unshare --user --map-user="$(id -u)" --map-group="$(id -g)" "$@"
+	}
+fi
 mirrored() { # NAME WORDS SPEC-LINE...
 	name=$1 words=$2
 	shift 2
@@ -102,15 +116,13 @@ mirrored() { # NAME WORDS SPEC-LINE...
 	mkdir "$W/mounted"
 	spec "$OPS run" "$@"
 	RC=0
-	unshare $USERNS --mount sh -c 'mount -t tmpfs none "$1" && shift && exec "$@"' sh "$W/mounted" \
-		timeout 60 "$BOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null || RC=$?
+	mounted "$W/mounted" timeout 60 "$BOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null || RC=$?
 	# shellcheck disable=SC2086 # words
 	compare "$name" $words $who $kernel
 	like "$ERR" 'is served by a mirror' "$name: it is one"
 }
 if (exec 3<>/dev/fuse) 2>/dev/null; then
 	MODE=
-	if [ "$who" = root ]; then USERNS=; else USERNS='--user --map-current-user'; fi
 	mirrored 'mirror, granted for writing' 'once lower plain mirror' 'write .'
 	mirrored 'mirror, granted for reading' 'once lower plain mirror' 'read .'
 	mirrored 'mirror, name by name' 'once lower plain names mirror' 'write .' 'deny-read-glob **/denied'

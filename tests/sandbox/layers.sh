@@ -135,14 +135,14 @@ is "$(find "$HOMEDIR/.cache" -name 'vx-scratch-*' | wc -l)" 1 "its own scratch d
 like "$OUT" '^walked$' "a home that holds the scratch can be walked"
 like "$OUT" '^n$' "and written to"
 
-# Two deep is the end.
+# Two deep is the end, where the helper cannot serve it (mirror.sh).
 fresh
 mkdir -p "$T/m2/u" "$T/m2/w"
 cat >"$T/deep.sh" <<'E2'
 mount -t overlay -o "userxattr,lowerdir=$1,upperdir=$2/u,workdir=$2/w" none "$1" &&
 	mount -t overlay -o "userxattr,lowerdir=$1,upperdir=$3/u,workdir=$3/w" none "$1" && shift 3 && exec "$@"
 E2
-spec 'echo up' 'read src'
+spec 'echo up' 'read src' fuse-off
 RC=0
 unshare --user --map-root-user --mount sh "$T/deep.sh" "$W" "$T/m" "$T/m2" "$VX_SANDBOX" --spec "$T/spec" \
 	>"$OUT" 2>"$ERR" </dev/null || RC=$?

@@ -42,6 +42,7 @@ mounted() {
 	RC=0
 	with_mounts sh "$T/mounted.sh" "$W" timeout 60 "$VX_SANDBOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null || RC=$?
 }
+export VX
 
 # --- what it is, and that it is said -------------------------------------------------------------
 
@@ -79,6 +80,202 @@ src/sub" "$with, a mount inside: all that is granted is seen, and nothing else"
 	like "$ERR" "^vx-sandbox: note: the workspace $W is served by a mirror: $W/src/(m|bound) is mounted in it$" "$with: with the reason"
 	like "$ERR" 'denied read src/m/key' "$with: what is denied in the mount is told"
 	like "$ERR" 'denied read priv' "$with: and beside it"
+done
+MODE=
+
+# --- content -------------------------------------------------------------------------------------
+
+# Larger than what one request brings, with a hole, and a program; a thousand names in one listing.
+fresh
+seq 200000 >"$W/src/large"
+truncate -s 3G "$W/src/sparse"
+echo end >>"$W/src/sparse"
+printf '#!/bin/sh\necho ran\n' >"$W/src/program"
+chmod 755 "$W/src/program"
+mkdir "$W/src/many"
+(cd "$W/src/many" && seq -f 'a-rather-long-name-of-which-there-are-many-%05g' 3000 | xargs touch)
+mounted 'cmp src/large src/copy; cksum <src/large; src/program; ls src/many | cksum; ls src/many | wc -l
+	tail -c 4 src/sparse; echo more >>src/sparse; stat -c %s src/sparse; [ "$(stat -c %b src/sparse)" -lt 1000 ] && echo has a hole
+	python3 -c "
+import mmap, os
+f = open(\"src/large\", \"rb\")
+m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+print(m[-7:].decode().strip(), os.pread(f.fileno(), 6, 700000).decode().split()[0])
+print(sorted((e.name, e.is_dir(), e.is_symlink()) for e in os.scandir(\"src/m\")))
+"' 'write src'
+(cd "$W/src" && cksum <large && echo ran && seq -f 'a-rather-long-name-of-which-there-are-many-%05g' 3000 | cksum && echo 3000 && echo end && echo $((3221225472 + 9)) && echo has a hole &&
+	echo "200000 $(python3 -c 'import os; print(os.pread(os.open("large", 0), 6, 700000).decode().split()[0])')" &&
+	echo "[('in', False, False), ('key', False, False), ('link', False, True), ('out', False, True), ('sub', True, False)]") >"$T/want"
+is "$(cat "$OUT")" "$(cat "$T/want")" "content, holes, programs, mappings and listings are what they are outside"
+
+# --- writing -------------------------------------------------------------------------------------
+
+fresh
+mounted 'echo more >>src/m/in && cat src/m/in && mv src/m/sub/one src/m/sub/uno && rm src/m/sub/two && ls src/m/sub
+	rm -rf src/m/sub && mkdir src/m/sub && ls -A src/m/sub; echo n >src/m/new && ln src/m/new src/new && chmod 600 src/m/in
+	ls -l src/m/in | cut -c1-10; "$PROBE" rename src/m src/m2; ls src' 'write src'
+prints "in
+more
+deep
+uno
+-rw-------
+EXDEV
+bound
+m
+new
+s
+sub" "what is in the mount can be written, renamed and removed"
+sed -n 's/^vx-sandbox: \(file\|dir\|link\|deleted\)/\1/p' "$ERR" | LC_ALL=C sort >"$T/told"
+is "$(cat "$T/told")" "dir (merged) 0755 src
+dir (merged) 1777 src/m
+dir (replaces) 0755 src/m/sub
+file 0600 src/m/in
+file 0644 src/m/new
+file 0644 src/new" "and it is told as ever"
+
+# --- the core: judged, committed, saved -----------------------------------------------------------
+
+fresh
+put "$W/vx.config.json" <<'J'
+{ "name": "w", "tasks": {
+	"t": { "exec": { "command": "cat src/s priv/key; echo n >src/m/new; echo x >>src/m/in; rm -r src/m/sub; mkdir -p src/m/d/e; echo f >src/m/d/e/f; echo o >out",
+		"sandbox": { "allow": { "read": ["src", "priv"], "write": ["src", "out"] } } } },
+	"c": { "exec": { "command": "cat src/s && cat src/m/in && echo c >out",
+		"sandbox": { "allow": { "read": ["src"], "write": ["out"] } } },
+		"cache": { "inputs": { "files": ["src/**"] }, "outputs": { "files": ["out"] } } },
+	"d": { "exec": { "command": "cat priv/key; echo stray >src/m/stray; true",
+		"sandbox": { "allow": { "read": ["src"] } } } } } }
+J
+vx_mounted() { # AFTER ARGS...
+	AFTER=$1
+	export AFTER
+	shift
+	RC=0
+	with_mounts sh "$T/mounted.sh" "$W" timeout 60 "$VX" "$@" >"$OUT" 2>"$ERR" </dev/null || RC=$?
+	unset AFTER
+}
+vx_mounted '(cd src/m && find . | sort && cat in new d/e/f) >../after; cat out >>../after' run t
+exits 0 "vx runs a task in a workspace with mounts inside"
+said 'served by a mirror: ' "says what it is served by"
+is "$(cat "$T/after")" ".
+./d
+./d/e
+./d/e/f
+./in
+./key
+./link
+./new
+./out
+in
+x
+n
+f
+o" "and commits into the mount"
+vx_mounted '"$VX" run c >../again 2>&1; rm out; "$VX" run c >../restored 2>&1; cat out >>../restored; "$VX" last >../last 2>&1' run c
+exits 0 "a result is saved"
+like "$T/again" '1 cached|up to date' "and found again"
+like "$T/restored" '^c$' "and restored"
+vx_mounted 'ls src/m >../after' run d
+exits 1 "what is not granted fails the task"
+said 'priv/key' "a denied read is told"
+said 'src/m/stray' "an undeclared write into the mount"
+unlike "$T/after" stray "which is not committed"
+
+# --- what the host does meanwhile ----------------------------------------------------------------
+
+# Names and files that were looked up stay what they were, or are not there any more; never something else.
+fresh
+fifo to from
+SETUP="seq 100000 >src/big"
+export SETUP
+spec "cat src/s; head -c 10 src/big >/dev/null; [ -f src/late ] && echo unread; echo told >$T/from; read -r _ <$T/to
+	cat src/s; cat src/late || echo refused; cat src/other; tail -n 1 src/big" 'read src'
+with_mounts sh "$T/mounted.sh" "$W" timeout 60 "$VX_SANDBOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null &
+BOX=$!
+echo late >"$W/src/late"
+await from >/dev/null
+for f in s late; do
+	echo replaced >"$W/src/new"
+	mv "$W/src/new" "$W/src/$f"
+done
+echo other >"$W/src/other"
+echo go | timeout 30 tee "$T/to" >/dev/null
+wait "$BOX"
+unset SETUP
+prints "s
+unread
+s
+refused
+other
+100000" "a file that was read stays, one that was replaced before is refused, a new one is seen"
+like "$ERR" 'Stale file handle' "as what it is"
+
+# --- its own scratch ------------------------------------------------------------------------------
+
+# In a lower layer of the kernel's it would be ELOOP.
+fresh
+spec 'echo x >src/x; cat scratch/u/src/x; ls scratch; echo end' 'write .'
+mkdir "$W/scratch"
+sed "s|^scratch .*|scratch $W/scratch|" "$T/spec" >"$T/spec2"
+RC=0
+with_mounts sh "$T/mounted.sh" "$W" timeout 60 "$VX_SANDBOX" --spec "$T/spec2" >"$OUT" 2>"$ERR" </dev/null || RC=$?
+prints end "the task's own scratch is not seen through the mirror"
+
+# --- overlays over overlays ------------------------------------------------------------------------
+
+fresh
+mkdir -p "$T/m/u" "$T/m/w" "$T/m2/u" "$T/m2/w"
+cat >"$T/deep.sh" <<'E2'
+mount -t overlay -o "userxattr,lowerdir=$1,upperdir=$2/u,workdir=$2/w" none "$1" &&
+	mount -t overlay -o "userxattr,lowerdir=$1,upperdir=$3/u,workdir=$3/w" none "$1" && shift 3 && exec "$@"
+E2
+spec 'cat src/s; echo w >>src/s; cat src/s; cat priv/key' 'read src' 'write src/s'
+RC=0
+unshare --user --map-root-user --mount sh "$T/deep.sh" "$W" "$T/m" "$T/m2" timeout 60 "$VX_SANDBOX" --spec "$T/spec" \
+	>"$OUT" 2>"$ERR" </dev/null || RC=$?
+prints "s
+s
+w" "a workspace on an overlay over another is served"
+like "$ERR" 'mirror: it is on an overlay over others' "with the reason"
+
+# --- the home ---------------------------------------------------------------------------------------
+
+for MODE in '' attached; do
+	fresh
+	mkdir -p "$HOMEDIR/src" "$HOMEDIR/.ssh"
+	echo s >"$HOMEDIR/src/s"
+	echo id >"$HOMEDIR/.ssh/id"
+	echo p >"$HOMEDIR/plain"
+	set -- 'cat ~/plain ~/src/m/in; cat ~/.ssh/id; echo x >~/new && echo y >>~/src/m/in && cat ~/new ~/src/m/in; cat src/s' 'read .'
+	spec "$@"
+	RC=0
+	with_mounts sh "$T/mounted.sh" "$HOMEDIR" timeout 60 "$VX_SANDBOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null || RC=$?
+	prints "p
+in
+x
+in
+y
+s" "${MODE:-detached}: a home with a mount inside is read and written"
+	like "$ERR" "note: the home directory $HOMEDIR is served by a mirror: $HOMEDIR/src/(m|bound) is mounted in it" "which is said"
+	is "$(grep -c mirror "$ERR")" 1 "of it alone"
+	like "$ERR" "denied read $HOMEDIR/.ssh" "its stores are hidden, and told"
+	not_ok "nothing of it is written" test -e "$HOMEDIR/new"
+	# Both at once.
+	mkdir -p "$HOMEDIR/ws/src"
+	echo w >"$HOMEDIR/ws/src/s"
+	spec "$@"
+	sed "s|^workspace .*|workspace $HOMEDIR/ws|" "$T/spec" >"$T/spec2"
+	SETUP='mount -t tmpfs none ws/src && echo tmpfs >ws/src/s'
+	export SETUP
+	with_mounts sh "$T/mounted.sh" "$HOMEDIR" timeout 60 "$VX_SANDBOX" --spec "$T/spec2" >"$OUT" 2>"$ERR" </dev/null
+	unset SETUP
+	prints "p
+in
+x
+in
+y
+tmpfs" "${MODE:-detached}: and a workspace in it with one, too"
+	is "$(grep -c 'is served by a mirror' "$ERR")" 2 "each is said"
 done
 MODE=
 done_testing

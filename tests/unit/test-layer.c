@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/layer.h"
+#include "sandbox/mirror.h"
 #include "sandbox/pure.h"
 #include "sandbox/seen.h"
 #include "tests/unit/tree.h"
@@ -272,7 +273,7 @@ test_bad_requests(void)
 	check(&b, 1, "a/b", strerror(EINVAL));
 	check(&b, 0, "a", strerror(ESTALE));
 	check(&b, 2, "a", strerror(ENOTDIR));
-	check(&b, 3, "a", strerror(ESTALE));
+	check(&b, 9, "a", strerror(ESTALE));
 	check(&b, UINT64_MAX, "a", strerror(ESTALE));
 	ok_int(ask(&b, FUSE_LOOKUP, 1, "abc", 3, NULL), EINVAL, "a name without its end");
 	ok_int(ask(&b, FUSE_LOOKUP, 1, "", 0, NULL), EINVAL, "no name");
@@ -295,6 +296,59 @@ test_bad_requests(void)
 	ok_int(layer_serve(b.layer, b.server), 0, "nothing is waiting");
 	shutdown(b.kernel, SHUT_RDWR);
 	ok_int(layer_serve(b.layer, b.server), -1, "the end of the connection");
+	bench_end(&b);
+}
+
+/* What lies in the root beside the workspace. */
+static void
+test_parts(void)
+{
+	struct bench b = {0};
+	struct {
+		struct fuse_batch_forget_in h;
+		struct fuse_forget_one v[3];
+	} batch = {.h = {.count = 4000}};
+	struct fuse_read_in in = {.size = 4096};
+	struct fuse_entry_out out;
+	uint64_t mirror, top, file;
+
+	tree_make(&b.host);
+	tree_add(&b.host, "src/a");
+	tree_add(&b.host, "src/b");
+	tree_add(&b.host, "secret");
+	spec_add_rule(&b.host.spec, SPEC_READ, false, "src/a");
+	bench_start(&b);
+
+	out = look_up(&b, 1, layer_part_name(LAYER_WORKSPACE));
+	ok_str(verdict_of(&out), "dir", "the workspace's policy once more");
+	top = out.nodeid;
+	ok(top != 1, "by another number");
+	ok_int(ask(&b, FUSE_GETATTR, top, "", 0, NULL), 0, "with attributes");
+	check(&b, top, "secret", "hidden");
+	check(&b, check(&b, top, "src", "dir"), "a", "pass");
+	ok_str(b.told.buf, "secret", "where names are judged, and told");
+
+	check(&b, 1, layer_part_name(LAYER_HOME), "pass now");
+	check(&b, 1, layer_part_name(LAYER_HOME_MIRROR), "pass now");
+	ok_int(ask(&b, FUSE_LOOKUP, MIRROR_WORKSPACE | 1, "src", 4, NULL), ESTALE,
+		"there is no mirror that nobody asked for");
+	out = look_up(&b, 1, layer_part_name(LAYER_MIRROR));
+	mirror = out.nodeid;
+	ok((mirror & MIRROR_TAGS) == MIRROR_WORKSPACE && S_ISDIR(out.attr.mode), "a mirror");
+	ok(look_up(&b, 1, layer_part_name(LAYER_MIRROR)).nodeid == mirror, "it is one");
+	file = look_up(&b, mirror, "secret").nodeid;
+	ok_int(ask(&b, FUSE_READ, file, &in, sizeof(in), NULL), 0, "it judges nothing");
+	ok_int(ask(&b, FUSE_LOOKUP, file | MIRROR_HOME, "x", 2, NULL), ESTALE,
+		"the home's is another");
+
+	batch.v[0] = (struct fuse_forget_one){top, 1};
+	batch.v[1] = (struct fuse_forget_one){file, 1};
+	batch.v[2] = (struct fuse_forget_one){mirror, 2};
+	ok_int(ask(&b, FUSE_BATCH_FORGET, 0, &batch, sizeof(batch), NULL), -1000,
+		"nodes are forgotten without an answer");
+	ok_int(ask(&b, FUSE_READ, file, &in, sizeof(in), NULL), ESTALE, "those of the mirror");
+	check(&b, top, "secret", "hidden");
+	ok(look_up(&b, mirror, "secret").nodeid, "neither the layer's nor the root");
 	bench_end(&b);
 }
 
@@ -327,7 +381,9 @@ test_protocol(void)
 
 	out = init(&b, 36, ~0U, ~0U);
 	ok_int(out.minor, 36, "an older kernel's minor");
-	ok(out.flags == (FUSE_PARALLEL_DIROPS | FUSE_NO_OPENDIR_SUPPORT | FUSE_INIT_EXT),
+	ok(out.flags == (FUSE_PARALLEL_DIROPS | FUSE_NO_OPENDIR_SUPPORT | FUSE_NO_OPEN_SUPPORT |
+				FUSE_ASYNC_READ | FUSE_MAX_PAGES | FUSE_CACHE_SYMLINKS |
+				FUSE_INIT_EXT),
 		"the flags we want and no others");
 	ok_int(out.flags2, 1 << 10, "a request timeout");
 	memcpy(&timeout, (const char *)&out + offsetof(struct fuse_init_out, flags2) + 8,
@@ -737,6 +793,7 @@ main(void)
 	test_verdicts();
 	test_home();
 	test_bad_requests();
+	test_parts();
 	test_protocol();
 	test_listing();
 	test_purity();
