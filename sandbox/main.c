@@ -227,10 +227,12 @@ main(int argc, char **argv)
 	ns_find_ids(&s);
 	open_places(&s);
 	sockets_find(&s);
-	if (s.spec.live)
+	if (s.spec.live) {
 		live_prepare(&s);
-	else
+	} else {
 		preload(&s.preload, &s);
+		s.foreign = foreign_find(&s);
+	}
 
 	ns_start(&s, view_build);
 	serve(&s, a.signals, &result);
@@ -243,6 +245,7 @@ main(int argc, char **argv)
 	strvec_release(&s.home_stores);
 	free(s.home_path);
 	liveplan_release(&s.plan);
+	free(s.foreign);
 	preload_release(&s.preload);
 	ruleset_free(s.rules);
 	spec_release(&s.spec);

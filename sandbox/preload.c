@@ -65,11 +65,18 @@ same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Ids that a file of ours gets by itself, or that only root's file can have. */
+/* Of a copy. Root gives it the host's. Everybody else can keep the group, if it is one of his; as whose the copy
+ * is then written is what the overlay would not do for the host's own file (EOVERFLOW). */
 static bool
-needs_owner(const struct copier *c, const struct stat *st)
+give_owner(const struct copier *c, int dir, const char *name, const struct stat *st)
 {
-	return c->owner.maps_all && (st->st_uid != c->owner.uid || st->st_gid != c->owner.gid);
+	if (st->st_uid == c->owner.uid && st->st_gid == c->owner.gid)
+		return true;
+	if (c->owner.maps_all && !owner_is_foreign(&c->owner, st))
+		return !fchownat(dir, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW);
+	if (!c->owner.maps_all && fchownat(dir, name, (uid_t)-1, st->st_gid, AT_SYMLINK_NOFOLLOW))
+		return errno == EPERM || errno == EINVAL;
+	return true;
 }
 
 /* Pass one: names. */
@@ -124,7 +131,7 @@ may_copy(struct copier *c, size_t i)
 {
 	const struct stat *st = &c->st[i - c->top];
 
-	if (st->st_dev != c->dev || owner_is_foreign(&c->owner, st))
+	if (st->st_dev != c->dev)
 		return false;
 	switch (st->st_mode & S_IFMT) {
 	case S_IFDIR:
@@ -195,17 +202,20 @@ copy_file(struct copier *c, size_t i, int from, int to)
 	const struct stat *st = &c->st[i - c->top];
 	const char *name = path_base(c->p->v[i].path);
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
-	cleanup_close int in =
-		openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
+	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	cleanup_close int in = openat(from, name, flags | O_NOATIME);
 	cleanup_close int out = -1;
 	struct stat now;
 
+	/* Only its owner can leave the time of reading as it is. */
+	if (in < 0 && errno == EPERM)
+		in = openat(from, name, flags);
 	if (in < 0 || has_attributes(in))
 		return false;
 	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st->st_mode & 0777);
 	if (out < 0 || !copy_content(c, in, out, st->st_size))
 		return false;
-	if (needs_owner(c, st) && fchown(out, st->st_uid, st->st_gid))
+	if (!give_owner(c, to, name, st))
 		return false;
 	/* the last of these: what changes an owner, or writes, takes set-id bits away */
 	if ((st->st_mode & 07000) && fchmod(out, st->st_mode & 07777))
@@ -246,9 +256,7 @@ copy_link(struct copier *c, size_t i, int from, int to)
 	if (n <= 0 || n == sizeof(target))
 		return false;
 	target[n] = '\0';
-	return !symlinkat(target, to, name) &&
-	       (!needs_owner(c, st) ||
-		       !fchownat(to, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW)) &&
+	return !symlinkat(target, to, name) && give_owner(c, to, name, st) &&
 	       !utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
@@ -275,9 +283,7 @@ finish_dir(const struct copier *c, const char *path, const struct stat *st)
 {
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
 
-	/* EINVAL: an id that this user namespace has no name for. */
-	return (!needs_owner(c, st) || !fchownat(c->upper, path, st->st_uid, st->st_gid, 0) ||
-		       errno == EINVAL) &&
+	return give_owner(c, c->upper, path, st) &&
 	       !fchmodat(c->upper, path, st->st_mode & 07777, 0) &&
 	       !utimensat(c->upper, path, times, 0);
 }

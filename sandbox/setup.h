@@ -31,6 +31,7 @@ struct setup {
 	struct spec spec;
 	struct ruleset *rules; /* of the spec */
 	struct preload preload;
+	char *foreign; /* see foreign_find */
 	struct liverules live; /* of a live view */
 	struct liveplan plan;
 	uid_t uid;
@@ -158,6 +159,12 @@ struct serve_result {
 /* Serves and forwards until the last process of the sandbox but init is gone. sigfd: -1 for none.
  */
 void serve(struct setup *s, int sigfd, struct serve_result *ret);
+
+/* foreign.c */
+
+/* Once what is copied at start is known: the path of a file that the mirror is needed for; NULL: none was found.
+ * Owned. */
+char *foreign_find(const struct setup *s);
 
 /* live.c */
 

@@ -402,8 +402,13 @@ make_workspace(struct view *v)
 		.work = "w",
 		.what = "the workspace",
 	};
-	cleanup_free char *why = NULL;
-	int mnt = view_overlay(v, &o, NULL, &why);
+	cleanup_free char *why = NULL, *reason = NULL;
+	int mnt;
+
+	/* Without FUSE the others' files stay what they are. */
+	if (v->s->foreign && v->fuse >= 0)
+		reason = xasprintf("%s belongs to another user or group", v->s->foreign);
+	mnt = view_overlay(v, &o, reason, &why);
 
 	if (mnt < 0)
 		setup_die(0,

@@ -165,9 +165,11 @@ if [ "$who" = root ]; then
 	for MODE in '' fuse-off; do
 		[ "$MODE" ] || (exec 3<>/dev/fuse) 2>/dev/null || continue
 		with=${MODE:-FUSE}
-		meet "$with, a user among files of others" "owners $with" as_user 54321 'write .'
-		meet "$with, root that maps one id among files of others" "owners $with" \
+		if [ "$MODE" ]; then words='owners hidden'; else words='owners shown'; fi
+		meet "$with, a user among files of others" "$words" as_user 54321 'write .'
+		meet "$with, root that maps one id among files of others" "$words" \
 			'unshare --user --map-root-user' 0 'write .'
+		meet "$with, a user, copied at start" 'owners shown' as_user 54321 'write mine' 'write d755' 'write d777'
 		meet "$with, root among files of others" none '' 0 'write .'
 	done
 fi

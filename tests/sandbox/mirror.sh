@@ -278,4 +278,106 @@ tmpfs" "${MODE:-detached}: and a workspace in it with one, too"
 	is "$(grep -c 'is served by a mirror' "$ERR")" 2 "each is said"
 done
 MODE=
+
+# --- files of other owners, and of other groups -------------------------------------------------------
+
+# Only root can make them. An ordinary user in a further group of his meets them.
+if [ "$(id -u)" = 0 ]; then
+	BOX=$T/vx-sandbox
+	cp "$VX_SANDBOX" "$BOX"
+	shared() {
+		fresh
+		mkdir -p "$W/state/d"
+		echo f >"$W/state/f"
+		echo g >"$W/state/d/g"
+		echo t >"$W/state/theirs"
+		chown -R 54321:54321 "$W" "$HOMEDIR"
+		chgrp 1005 "$W/state/f" "$W/state/d" "$W/state/d/g"
+		chmod 2775 "$W/state/d"
+		chown 1005:1005 "$W/state/theirs"
+		chmod 666 "$W/state/theirs"
+	}
+	# In the workspace, as such a user.
+	member() {
+		(cd "$W" && exec setpriv --reuid 54321 --regid 54321 --groups 1005 env HOME="$HOMEDIR" timeout 60 "$@") \
+			>"$OUT" 2>"$ERR" </dev/null
+	}
+	member_box() {
+		spec "$@"
+		chown 54321:54321 "$S"
+		RC=0
+		member "$BOX" --spec "$T/spec" || RC=$?
+	}
+	ops='echo x >>state/f && cat state/f && chmod 600 state/f && touch state/d/g && mv state/d/g state/d/h && echo n >state/d/new &&
+		ls state/d && echo x >>state/theirs && touch -d 2001-01-01 state/theirs && mv state/theirs state/ours && cat state/ours'
+	want='f
+x
+h
+new
+t
+x'
+	for MODE in '' fuse-off; do
+		shared
+		member_box "$ops" 'write state'
+		exits 0 "${MODE:-FUSE}, a small granted tree with files of another group and owner: all can be changed"
+		prints "$want" "${MODE:-FUSE}: as outside"
+		unlike "$ERR" mirror "${MODE:-FUSE}: it is copied, and needs no mirror"
+	done
+	MODE=
+	shared
+	seq -f "$W/state/d/n%g" 1100 | xargs touch
+	member_box "$ops" 'write state'
+	exits 0 "one that is too large for that"
+	like "$ERR" "served by a mirror: state/(f|theirs) belongs to another user or group" "has the mirror, and the reason"
+	shared
+	member_box "$ops" 'write-glob state/**'
+	prints "$want" "and one that a pattern grants"
+	like "$ERR" "served by a mirror: state/(f|theirs) belongs to another user or group" "is served, too"
+	shared
+	member_box 'cat state/f; echo x >src/x' 'read state' 'write src'
+	prints f "what is only read"
+	unlike "$ERR" mirror "needs none"
+	shared
+	member_box 'cat state/f; mkdir state; echo n >state/f; cat state/f' 'write-glob state/**' 'output-glob state/**'
+	prints n "outputs, which are hidden"
+	unlike "$ERR" mirror "need none"
+
+	# What cannot be read outside cannot be inside, where the owner is shown to be the caller.
+	shared
+	mkdir "$W/state/closed" "$W/state/unlisted"
+	echo in >"$W/state/closed/in"
+	echo in >"$W/state/unlisted/in"
+	echo k >"$W/state/secret"
+	echo m >"$W/state/members"
+	mkfifo "$W/state/fifo" # keeps it from being copied
+	chown -R 1005:1005 "$W/state/closed" "$W/state/unlisted" "$W/state/secret" "$W/state/members" "$W/state/fifo"
+	chmod 600 "$W/state/secret"
+	chmod 040 "$W/state/members"
+	chmod 700 "$W/state/closed"
+	chmod 711 "$W/state/unlisted"
+	ops='cat state/secret; test -r state/secret || echo closed; cat state/members; cat state/closed/in; ls state/closed; ls state/unlisted; cat state/unlisted/in'
+	member sh -c "$ops"
+	cp "$OUT" "$T/want"
+	grep -o '^[a-z]*: .*' "$ERR" >"$T/wanterr"
+	member_box "$ops" 'write state'
+	like "$ERR" mirror "among files that the caller cannot read"
+	is "$(cat "$OUT")" "$(cat "$T/want")" "what can be read is what can be read outside"
+	is "$(grep -v '^vx-sandbox' "$ERR")" "$(cat "$T/wanterr")" "and the errors are the same"
+
+	# Moved into the workspace; a copy keeps the group.
+	shared
+	put "$W/vx.config.json" <<'J'
+{ "name": "w", "tasks": { "t": { "exec": { "command": "echo x >>state/f; chmod 600 state/d/g; echo n >state/d/new",
+	"sandbox": { "allow": { "write": ["state"] } } } } } }
+J
+	chown 54321:54321 "$W/vx.config.json"
+	RC=0
+	member "$VX" run t || RC=$?
+	exits 0 "vx runs a task on such files"
+	is "$(cd "$W/state" && stat -c '%n %u:%g %a' f d d/g d/new theirs)" "f 54321:1005 644
+d 54321:1005 2775
+d/g 54321:1005 600
+d/new 54321:1005 644
+theirs 1005:1005 666" "what it changed keeps its group, the rest stays"
+fi
 done_testing
