@@ -8,8 +8,8 @@
  * wall and in the policy layer, which tells who asks for one (layer.c).
  *
  * A home that is the workspace itself or inside it has no overlay: there the workspace's policy speaks,
- * of stores too. Neither has "/". One with mounts inside cannot be a lower layer and stays read-only.
- * There, and elsewhere (`store` of the spec), stores are covered by mounts, of which nobody is told.
+ * of stores too. Neither has "/". One with mounts inside is served by its mirror, and stays read-only where there
+ * is no FUSE. There, and elsewhere (`store` of the spec), stores are covered by mounts, of which nobody is told.
  */
 #include "proto/stores.h"
 #include "sandbox/layer.h"
@@ -265,8 +265,10 @@ make_overlay(struct view *v)
 	/* Something is mounted in it, or it is of a kind that cannot be a lower layer: the host's home
 	 * stays, read-only as all of the host. */
 	cover_home(v, v->s->home_path);
-	setup_note(
-		"the home directory %s stays read-only in the sandbox: %s", v->s->home_path, why);
+	setup_note("the home directory %s stays read-only in the sandbox: %s; %s", v->s->home_path,
+		why,
+		v->fuse < 0 ? "let this user open /dev/fuse to have it written to"
+			    : "set VX_SCRATCH_DIR to a volume to have it written to");
 }
 
 /* Nothing of the host's is in it but what is granted or in PATH, which is bound there. */

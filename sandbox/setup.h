@@ -31,7 +31,7 @@ struct setup {
 	struct spec spec;
 	struct ruleset *rules; /* of the spec */
 	struct preload preload;
-	char *foreign; /* see foreign_find */
+	char *foreign;         /* see foreign_find */
 	struct liverules live; /* of a live view */
 	struct liveplan plan;
 	uid_t uid;

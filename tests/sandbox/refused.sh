@@ -78,7 +78,7 @@ exits 125 "a mount inside the workspace: exit code"
 like "$ERR" "$W/m is mounted in it, and the mirror that would do needs /dev/fuse; let this user open" \
 	"a mount inside the workspace: cause and remedy"
 
-# A home with a mount inside stays read-only, and its stores hidden.
+# A home with a mount inside stays read-only then, and its stores hidden.
 mkdir -p "$HOMEDIR/m" "$HOMEDIR/.ssh"
 echo k >"$HOMEDIR/.ssh/id"
 echo p >"$HOMEDIR/plain"
@@ -86,6 +86,7 @@ spec 'cat ~/plain; cat ~/.ssh/id; echo x >~/new' 'read .' fuse-off
 unshare --user --map-root-user --mount sh "$T/mounted.sh" "$HOMEDIR/m" "$VX_SANDBOX" --spec "$T/spec" \
 	>"$OUT" 2>"$ERR"
 prints p "a home with a mount inside: stores hidden, the rest readable"
-like "$ERR" 'note: the home directory .* stays read-only' "and said"
+like "$ERR" "note: the home directory .* stays read-only in the sandbox: $HOMEDIR/m is mounted in it, .*; let this user open /dev/fuse" \
+	"and said, with cause and remedy"
 not_ok "nothing written" test -e "$HOMEDIR/new"
 done_testing
