@@ -329,9 +329,19 @@ x'
 	member_box "$ops" 'write state'
 	exits 0 "one that is too large for that"
 	like "$ERR" "served by a mirror: state/(f|theirs) belongs to another user or group" "has the mirror, and the reason"
-	shared
-	member_box "$ops" 'write-glob state/**'
-	prints "$want" "and one that a pattern grants"
+	for MODE in '' attached; do
+		shared
+		member_box "$ops" 'write-glob state/**'
+		prints "$want" "${MODE:-detached}: and one that a pattern grants"
+		sed '/^home /d' "$T/spec" >"$T/spec2"
+		shared
+		rm -rf "$S"
+		mkdir "$S"
+		chown 54321:54321 "$S"
+		member "$BOX" --spec "$T/spec2"
+		prints "$want" "${MODE:-detached}: also without a home"
+	done
+	MODE=
 	like "$ERR" "served by a mirror: state/(f|theirs) belongs to another user or group" "is served, too"
 	shared
 	member_box 'cat state/f; echo x >src/x' 'read state' 'write src'
