@@ -167,6 +167,28 @@ fuse_forget(const struct fuse_request *r, void (*forget)(void *ctx, uint64_t id,
 	}
 }
 
+bool
+fuse_arg(const struct fuse_request *r, void *ret, size_t n)
+{
+	if (r->narg < n)
+		return false;
+	memcpy(ret, r->arg, n);
+	return true;
+}
+
+size_t
+fuse_add_dirent(char *out, size_t room, const struct fuse_dirent *d, const char *name)
+{
+	size_t size = FUSE_DIRENT_SIZE(d);
+
+	if (size > room)
+		return 0;
+	memset(out, 0, size);
+	memcpy(out, d, FUSE_NAME_OFFSET);
+	memcpy(out + FUSE_NAME_OFFSET, name, d->namelen);
+	return size;
+}
+
 const char *
 fuse_name(const struct fuse_request *r, size_t at, size_t *ret_next)
 {

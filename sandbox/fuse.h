@@ -46,6 +46,12 @@ int fuse_answer_statfs(const struct fuse_request *r, int fd);
 void fuse_forget(const struct fuse_request *r,
 	void (*forget)(void *ctx, uint64_t id, uint64_t lookups), void *ctx);
 
+/* The fixed beginning of the argument; false: it is too short. */
+bool fuse_arg(const struct fuse_request *r, void *ret, size_t n);
+
+/* Adds one entry to a listing. Returns its length; 0: there is no room for it. */
+size_t fuse_add_dirent(char *out, size_t room, const struct fuse_dirent *d, const char *name);
+
 /* The name that begins at `at` in the argument, ended by a NUL and fit to be one component; NULL: none.
  * *ret_next is where the next one would begin. */
 const char *fuse_name(const struct fuse_request *r, size_t at, size_t *ret_next);

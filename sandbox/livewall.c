@@ -390,9 +390,8 @@ serve_access(struct livewall *w, const struct fuse_request *r)
 	struct stat st;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	error = find(w, r, &n, &path, &st);
 	if (!error)
 		error = open_object(w, n, path.buf, &fd);
@@ -484,9 +483,8 @@ serve_open(struct livewall *w, const struct fuse_request *r)
 	struct stat st;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	error = find(w, r, &n, &path, &st);
 	if (error)
 		return fuse_answer_error(r, error);
@@ -568,9 +566,8 @@ serve_create(struct livewall *w, const struct fuse_request *r)
 	struct stat st;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	error = place_at(w, r->in->nodeid, fuse_name(r, sizeof(in), &next), &p);
 	if (error)
 		return fuse_answer_error(r, error);
@@ -594,9 +591,8 @@ serve_read(struct livewall *w, const struct fuse_request *r)
 	const struct handle *h;
 	ssize_t got;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	h = handle_at(w, in.fh);
 	if (!h || h->fd < 0)
 		return fuse_answer_error(r, EBADF);
@@ -612,9 +608,8 @@ serve_write(struct livewall *w, const struct fuse_request *r)
 	const struct handle *h;
 	ssize_t done;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	h = handle_at(w, in.fh);
 	if (!h || h->fd < 0 || in.size > r->narg - sizeof(in))
 		return fuse_answer_error(r, EBADF);
@@ -631,9 +626,8 @@ serve_fsync(struct livewall *w, const struct fuse_request *r)
 	struct fuse_fsync_in in;
 	const struct handle *h;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	h = handle_at(w, in.fh);
 	if (!h || h->fd < 0)
 		return fuse_answer_error(r, EBADF);
@@ -648,9 +642,8 @@ serve_release(struct livewall *w, const struct fuse_request *r)
 	struct fuse_release_in in;
 	struct handle *h;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	h = handle_at(w, in.fh);
 	if (h)
 		close_handle(w, h);
@@ -725,9 +718,8 @@ serve_readdir(struct livewall *w, const struct fuse_request *r)
 	size_t len = 0, room;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	h = handle_at(w, in.fh);
 	if (!h)
 		return fuse_answer_error(r, EBADF);
@@ -746,13 +738,10 @@ serve_readdir(struct livewall *w, const struct fuse_request *r)
 	for (size_t i = in.offset; i < h->n; i++) {
 		struct fuse_dirent d = {
 			h->list[i].ino, i + 1, (uint32_t)strlen(h->list[i].name), h->list[i].type};
-		size_t size = FUSE_DIRENT_SIZE(&d);
+		size_t size = fuse_add_dirent(w->out + len, room - len, &d, h->list[i].name);
 
-		if (size > room - len)
+		if (!size)
 			break;
-		memset(w->out + len, 0, size);
-		memcpy(w->out + len, &d, FUSE_NAME_OFFSET);
-		memcpy(w->out + len + FUSE_NAME_OFFSET, h->list[i].name, d.namelen);
 		len += size;
 	}
 	return fuse_answer(r, 0, w->out, len);
@@ -770,9 +759,8 @@ serve_mkdir(struct livewall *w, const struct fuse_request *r)
 	struct stat st;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	error = place_at(w, r->in->nodeid, fuse_name(r, sizeof(in), &next), &p);
 	if (error)
 		return fuse_answer_error(r, error);
@@ -800,9 +788,8 @@ serve_mknod(struct livewall *w, const struct fuse_request *r)
 	struct stat st;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	error = place_at(w, r->in->nodeid, fuse_name(r, sizeof(in), &next), &p);
 	if (error)
 		return fuse_answer_error(r, error);
@@ -1006,9 +993,8 @@ serve_link(struct livewall *w, const struct fuse_request *r)
 	struct stat st;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	error = place_at(w, r->in->nodeid, fuse_name(r, sizeof(in), &next), &to);
 	if (!error)
 		error = path_of(w, in.oldnodeid, &n, &path);
@@ -1099,9 +1085,8 @@ serve_setattr(struct livewall *w, const struct fuse_request *r)
 	struct stat st;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	error = find(w, r, &n, &path, &st);
 	h = error == ESTALE ? handle_of(w, n) : NULL;
 	if (h && (in.valid & (FATTR_FH | FATTR_SIZE)) == (FATTR_FH | FATTR_SIZE)) {

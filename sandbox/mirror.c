@@ -60,10 +60,7 @@ mirror_new(int rootfd, uint64_t tag, const struct owner *owner, const struct sta
 	struct mirror *m = xcalloc(1, sizeof(*m));
 	struct stat st;
 
-	m->root = rootfd;
-	m->tag = tag;
-	m->owner = *owner;
-	m->scratch = *scratch;
+	*m = (struct mirror){.root = rootfd, .tag = tag, .owner = *owner, .scratch = *scratch};
 	if (!fstat(rootfd, &st))
 		m->dev = st.st_dev;
 	livenodes_init(&m->nodes);
@@ -146,20 +143,14 @@ static int
 open_path(const struct mirror *m, const char *path, int flags, int *ret, struct stat *ret_st)
 {
 	/* O_NONBLOCK: a fifo may stand there by now. Only an owner can leave the time of reading as it is. */
-	int fd = fs_open_beneath(m->root, path,
+	cleanup_close int fd = fs_open_beneath(m->root, path,
 		flags & O_PATH ? flags : flags | O_NONBLOCK | O_NOCTTY | O_NOATIME, 0);
 
 	if (fd < 0 && errno == EPERM && !(flags & O_PATH))
 		fd = fs_open_beneath(m->root, path, flags | O_NONBLOCK | O_NOCTTY, 0);
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, ret_st))
 		return errno;
-	if (fstat(fd, ret_st)) {
-		int error = errno;
-
-		close(fd);
-		return error;
-	}
-	*ret = fd;
+	*ret = take_fd(&fd);
 	return 0;
 }
 
@@ -182,34 +173,24 @@ open_node(
 	return 0;
 }
 
-static struct opened *
-find_opened(struct mirror *m, const struct livenode *n)
-{
-	for (size_t i = 0; n && i < OPENED_MAX; i++)
-		if (m->opened[i].node == n->id)
-			return &m->opened[i];
-	return NULL;
-}
-
-/* A file or directory to read from, in the place of the one that was not read for the longest time. */
+/* A file or directory to read from: held open, or in the place of what was not read for the longest time. */
 static int
 open_content(struct mirror *m, const struct livenode *n, mode_t type, struct opened **ret)
 {
-	struct opened *o = find_opened(m, n), *oldest = m->opened;
+	struct opened *o = m->opened;
 	struct stat st;
 	int error, fd;
 
 	if (!n || n->type != type)
 		return n ? EINVAL : ESTALE;
-	if (!o) {
-		for (size_t i = 1; i < OPENED_MAX; i++)
-			if (m->opened[i].used < oldest->used)
-				oldest = &m->opened[i];
+	for (size_t i = 1; i < OPENED_MAX && o->node != n->id; i++)
+		if (m->opened[i].node == n->id || m->opened[i].used < o->used)
+			o = &m->opened[i];
+	if (o->node != n->id) {
 		error = open_node(
 			m, n, S_ISDIR(type) ? O_RDONLY | O_DIRECTORY : O_RDONLY, &fd, &st);
 		if (error)
 			return error;
-		o = oldest;
 		fd_close(&o->fd);
 		*o = (struct opened){.node = n->id, .fd = fd};
 	}
@@ -257,20 +238,16 @@ mirror_enter(struct mirror *m, const struct fuse_request *r)
 }
 
 static int
-serve_getattr(struct mirror *m, const struct fuse_request *r)
+serve_getattr(const struct mirror *m, const struct fuse_request *r)
 {
-	struct livenode *n = node_of(m, r);
-	const struct opened *o = find_opened(m, n);
 	struct fuse_attr_out out = {.attr_valid = FUSE_FOREVER_SECONDS};
 	cleanup_close int fd = -1;
 	struct stat st;
-	int error = o ? 0 : open_node(m, n, O_PATH | O_NOFOLLOW, &fd, &st);
+	int error = open_node(m, node_of(m, r), O_PATH | O_NOFOLLOW, &fd, &st);
 
-	if (!error && o && fstat(o->fd, &st))
-		error = errno;
 	if (error)
 		return fuse_answer_error(r, error);
-	out.attr = attr_of(m, o ? o->fd : fd, &st);
+	out.attr = attr_of(m, fd, &st);
 	return fuse_answer(r, 0, &out, sizeof(out));
 }
 
@@ -296,9 +273,8 @@ serve_read(struct mirror *m, const struct fuse_request *r)
 	ssize_t got;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	error = open_content(m, node_of(m, r), S_IFREG, &o);
 	if (error)
 		return fuse_answer_error(r, error);
@@ -316,9 +292,8 @@ serve_lseek(struct mirror *m, const struct fuse_request *r)
 	off_t at;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	if (in.whence != SEEK_DATA && in.whence != SEEK_HOLE)
 		return fuse_answer_error(r, EINVAL);
 	error = open_content(m, node_of(m, r), S_IFREG, &o);
@@ -355,12 +330,8 @@ translate(const struct mirror *m, int dir, dev_t dev, size_t nbytes)
 			.namelen = (uint32_t)strlen(rec->name),
 			.type = type_of(dir, rec),
 		};
-		size_t size = FUSE_DIRENT_SIZE(&d);
 
-		memset(m->out + len, 0, size);
-		memcpy(m->out + len, &d, FUSE_NAME_OFFSET);
-		memcpy(m->out + len + FUSE_NAME_OFFSET, rec->name, d.namelen);
-		len += size;
+		len += fuse_add_dirent(m->out + len, FUSE_IO_MAX - len, &d, rec->name);
 		at += rec->len;
 	}
 	return len;
@@ -378,9 +349,8 @@ serve_readdir(struct mirror *m, const struct fuse_request *r)
 	long got;
 	int error;
 
-	if (r->narg < sizeof(in))
+	if (!fuse_arg(r, &in, sizeof(in)))
 		return fuse_answer_error(r, EINVAL);
-	memcpy(&in, r->arg, sizeof(in));
 	error = open_content(m, node_of(m, r), S_IFDIR, &o);
 	if (!error && ((off_t)in.offset != o->at || !in.offset) &&
 		lseek(o->fd, (off_t)in.offset, SEEK_SET) < 0)

@@ -132,7 +132,7 @@ run_kept(void)
 	int fd = must_open("gone", O_RDONLY | O_DIRECTORY), moved,
 	    cwd = must_open(".", O_RDONLY | O_DIRECTORY);
 	char where[PAGE];
-	struct stat st;
+	struct stat st = {0};
 
 	if (unlinkat(fd, "f", 0) || rmdir("gone"))
 		die("gone");
