@@ -15,11 +15,14 @@
 #include "workspace/workspace.h"
 
 /* What tools keep beside the sources for themselves (design §5). `parent` may be NULL. */
+static const char MODULES[] = "node_modules";
 static const struct {
 	const char *parent;
 	const char *name;
 } tool_caches[] = {
-	{"node_modules", ".cache"},
+	{MODULES, ".cache"},
+	{MODULES, ".vite"},
+	{MODULES, ".vite-temp"}, /* where vite puts its bundled config before it loads it */
 	{".next", "cache"},
 	{NULL, ".vite"},
 	{NULL, "__pycache__"},
@@ -53,6 +56,23 @@ is_tool_cache(const char *path)
 		parent = name;
 		nparent = n;
 		name += n + 1;
+	}
+}
+
+void
+policy_hide_tool_caches(struct policy *p, const char *modules)
+{
+	for (size_t i = 0; i < array_len(tool_caches); i++) {
+		cleanup_free char *path = NULL;
+		bool is_named = false;
+
+		if (tool_caches[i].parent != MODULES)
+			continue;
+		path = path_join(modules, tool_caches[i].name);
+		for (size_t k = 0; k < p->nrules && !is_named; k++)
+			is_named = path_is_within(p->rules[k].path, path);
+		if (!is_named)
+			policy_add_rule(p, SPEC_DENY_READ, false, path);
 	}
 }
 

@@ -197,6 +197,21 @@ add_links_of(struct links *l, const char *project, struct err *e)
 	return add_links(l, modules, modules, e);
 }
 
+static void
+hide_caches(struct policy *p)
+{
+	cleanup_free char *own = path_join(p->node->project->dir, "node_modules");
+
+	policy_hide_tool_caches(p, own);
+	if (*p->node->project->dir)
+		policy_hide_tool_caches(p, "node_modules");
+	for (size_t i = 0; i < p->linked.n; i++) {
+		cleanup_free char *modules = path_join(p->linked.v[i], "node_modules");
+
+		policy_hide_tool_caches(p, modules);
+	}
+}
+
 int
 policy_add_node_modules(struct policy *p, struct err *e)
 {
@@ -227,5 +242,7 @@ policy_add_node_modules(struct policy *p, struct err *e)
 	for (size_t i = 0; !rc && i < p->linked.n; i++)
 		rc = add_links_of(&l, p->linked.v[i], e);
 	htab_release(&l.seen);
+	if (p->derived && p->node->def->cache)
+		hide_caches(p);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by policy.c, policy-links.c and policy-keyed.c. */
+/* Shared by policy.c, policy-links.c, policy-keyed.c and judge.c. */
 #ifndef EXEC_POLICY_PRIVATE_H
 #define EXEC_POLICY_PRIVATE_H
 
@@ -17,5 +17,8 @@ int links_resolve(int rootfd, const char *root, const char *path, char **ret);
 /* Grants node_modules of project and root, and the workspace packages linked there or in node_modules
  * of such a package (spec/sandbox.md §4). After the task's own grants. */
 int policy_add_node_modules(struct policy *p, struct err *e);
+/* `modules`, a node_modules directory, is granted, but not the caches of tools in it, in which the results of
+ * earlier runs are: no key has them. One that a rule so far names stays as that says. */
+void policy_hide_tool_caches(struct policy *p, const char *modules);
 
 #endif

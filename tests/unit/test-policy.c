@@ -870,11 +870,27 @@ test_derived(void)
 		"writes its outputs, those of '!' too");
 	ok_int(policy_judge_write(p, "packages/app/node_modules/.cache/x"), WRITE_IGNORED,
 		"tool caches are ignored");
+	ok_int(policy_judge_write(p, "node_modules/.vite-temp"), WRITE_IGNORED,
+		"those of the root too");
+	ok(reads(p, "packages/app/node_modules/x/a") && reads(p, "node_modules/x/a") &&
+			!reads(p, "packages/app/node_modules/.cache/x") &&
+			!reads(p, "node_modules/.cache/x") &&
+			!reads(p, "packages/lib/node_modules/.vite/x"),
+		"and old ones are not there");
+	ok(!policy_read_is_finding(p, "packages/app/node_modules/.cache"), "which is no finding");
 	ok_int(policy_judge_write(p, "packages/app/dist/.npmrc"), WRITE_NEVER, "some names never");
 	ok_int(policy_unkeyed(p, &inputs, 3, &unkeyed, &e), 1,
 		"what is readable without being in the key");
 	ok_str(unkeyed.n ? unkeyed.v[0] : "", "packages/lib/README.md", "is in a linked package");
 	policy_free(p);
+
+	GLOBS(&app_cache.outputs, "packages/app", "node_modules/.vite/**");
+	p = build(&inputs, &e);
+	ok(writes(p, "packages/app/node_modules/.vite/x") &&
+			!reads(p, "packages/app/node_modules/.cache/x"),
+		"one that is an output is what that says");
+	policy_free(p);
+	GLOBS(&app_cache.outputs, "packages/app", "dist/**", "!dist/tmp/**");
 
 	/* What "!" takes back is not in the key of who makes it. */
 	unlinkat(rootfd, "packages/app/node_modules/lib", 0);
