@@ -242,7 +242,7 @@ policy_add_node_modules(struct policy *p, struct err *e)
 	for (size_t i = 0; !rc && i < p->linked.n; i++)
 		rc = add_links_of(&l, p->linked.v[i], e);
 	htab_release(&l.seen);
-	if (p->derived && p->node->def->cache)
+	if (p->derived)
 		hide_caches(p);
 	return rc;
 }

@@ -59,8 +59,13 @@ uncached
 run run npm#t
 silent "ci, over another version"
 is "$(cat node_modules/twice/installed node_modules/twice/lib/1100.js | tr '\n' ' ')" "2.0.0 2.0.0 " "npm: ci: the new one is there"
+COMMAND="npm ci --offline --no-audit --no-fund --cache $T/cache"
+uncached
+cp -R "$HOME/.npm" "$T/cache"
+mv "$HOME/.npm" "$T/no-cache"
 run run npm#t
-silent "ci, over a large one"
+silent "ci, over a large one, from a cache elsewhere, which is read-only"
+mv "$T/no-cache" "$HOME/.npm"
 depend 3.0.0
 COMMAND='npm install --offline --no-audit --no-fund'
 SANDBOX='{ "allow": { "read": ["package.json"], "write": ["package-lock.json", "node_modules"] } }'

@@ -909,6 +909,7 @@ test_derived(void)
 	ok(p && writes(p, "packages/app/x") && !writes(p, "packages/app/nested/x") &&
 			!writes(p, "packages/lib/x"),
 		"without a cache: its project, but no nested one");
+	ok(!reads(p, "packages/app/node_modules/.cache/x"), "nor old caches of tools");
 	policy_free(p);
 }
 
