@@ -11,7 +11,8 @@ void
 live_prepare(struct setup *s)
 {
 	s->live = (struct liverules){s->rules, s->spec.cwd, s->host, s->spec.git_config};
-	liveplan_make(&s->plan, &s->live);
+	liveplan_init(&s->plan);
+	liveplan_make(&s->plan, &s->live, NULL);
 }
 
 static void
@@ -28,6 +29,29 @@ tell_planted(const char *path, const char *moved)
 	status_release(&st);
 }
 
+/* What is outside of the workspace may be on any file system, and is not for the core to keep: a transaction's
+ * scratch is gone with its commit. */
+static void
+look_through(const struct setup *s, struct livescan *sc)
+{
+	if (s->spec.live)
+		livescan_run(sc, &(struct livescan_options){
+					 .plan = &s->plan,
+					 .rules = &s->live,
+					 .root = s->spec.workspace,
+					 .scratch = s->spec.scratch,
+					 .proc = s->proc,
+					 .since = s->preload.started,
+				 });
+	livescan_run(sc, &(struct livescan_options){
+				 .plan = &s->outside.plan,
+				 .rules = &s->outside.live,
+				 .root = "",
+				 .proc = s->proc,
+				 .since = s->preload.started,
+			 });
+}
+
 void
 live_finish(const struct setup *s, const struct strvec *manifests, bool is_told)
 {
@@ -37,8 +61,8 @@ live_finish(const struct setup *s, const struct strvec *manifests, bool is_told)
 	/* Nothing ran: what is in the directories is older. */
 	if (!s->preload.started.tv_sec)
 		return;
-	livescan_run(&sc, &s->plan, &s->live, s->spec.scratch, s->spec.workspace, s->proc,
-		s->preload.started);
+	livescan_init(&sc);
+	look_through(s, &sc);
 	/* Who moved nothing out because nobody listened any more would leave a trap: so this comes last. */
 	for (size_t i = 0; is_told && i < sc.n; i++)
 		tell_planted(sc.v[i].path, sc.v[i].moved);

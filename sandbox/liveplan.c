@@ -75,6 +75,8 @@ look_visit(void *ctx, const struct fs_entry *entry)
 
 	if (is_too_much(lk->pl))
 		return FS_VISIT_STOP;
+	if (liveplan_is_apart(lk->pl->p, entry->st))
+		return FS_VISIT_SKIP;
 	if (never_is_manifest(path))
 		add_manifest(lk->pl->p, path, entry->st);
 	if (!strcmp(entry->name, "HEAD") && liverules_is_repository(lr, dir))
@@ -122,6 +124,24 @@ bind_it(struct planning *pl, const char *path, bool write, int fd_take)
 	p->nwrites += write;
 }
 
+static bool
+is_apart(const struct planning *pl, const char *path)
+{
+	struct stat st;
+
+	return pl->p->napart && !fs_stat_beneath(pl->lr->host, path, &st) &&
+	       liveplan_is_apart(pl->p, &st);
+}
+
+/* One that a rule names. */
+static bool
+is_repository(const struct planning *pl, const char *dir)
+{
+	const char *base = path_base(dir);
+
+	return never_is_git(base, strlen(base)) && !liverules_ends_never(pl->lr, dir, S_IFDIR);
+}
+
 static void
 plan_dir(struct planning *pl, const char *parent, const char *path)
 {
@@ -129,11 +149,18 @@ plan_dir(struct planning *pl, const char *parent, const char *path)
 	enum verdict v = ruleset_verdict(lr->rules, path, HOST_DIR);
 	bool is_looked = *parent && htab_get(&pl->looked, parent);
 
-	if (v != VERDICT_PASS && v != VERDICT_TRAVERSE)
+	if ((v != VERDICT_PASS && v != VERDICT_TRAVERSE) || is_apart(pl, path))
 		return;
 	/* To the last name in it. */
 	if (ruleset_is_written(lr->rules, path) &&
-		(liverules_leads(path_base(path)) || liverules_ends_never(lr, path, S_IFDIR)))
+		(liverules_leads(path_base(path)) || liverules_ends_never(lr, path, S_IFDIR))) {
+		/* But for what a repository that is granted has most of. */
+		if (is_repository(pl, path))
+			strvec_push(&pl->todo, path);
+		return;
+	}
+	if (is_repository(pl, parent) &&
+		!never_is_git_data(path_base(path), strlen(path_base(path))))
 		return;
 	if (pl->p->n >= LIVE_BINDS_MAX || pl->p->nwrites >= LIVE_WRITES_MAX) {
 		pl->p->cut = true;
@@ -176,16 +203,49 @@ plan_below(struct planning *pl, const char *dir)
 }
 
 void
-liveplan_make(struct liveplan *p, const struct liverules *lr)
+liveplan_init(struct liveplan *p)
+{
+	*p = (struct liveplan){0};
+	htab_init(&p->manifests);
+}
+
+void
+liveplan_leave_out(struct liveplan *p, const struct stat *dir)
+{
+	GROW(p->apart, p->napart + 1, p->apart_cap);
+	p->apart[p->napart++] = (struct liveplace){dir->st_dev, dir->st_ino};
+}
+
+bool
+liveplan_is_apart(const struct liveplan *p, const struct stat *st)
+{
+	for (size_t i = 0; i < p->napart; i++)
+		if (p->apart[i].dev == st->st_dev && p->apart[i].ino == st->st_ino)
+			return true;
+	return false;
+}
+
+const struct livebind *
+liveplan_binds(const struct liveplan *p, const char *path)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!strcmp(p->v[i].path, path))
+			return &p->v[i];
+	return NULL;
+}
+
+void
+liveplan_make(struct liveplan *p, const struct liverules *lr, const struct strvec *tops)
 {
 	struct planning pl = {.p = p, .lr = lr, .todo = STRVEC_INIT};
 
-	*p = (struct liveplan){0};
-	htab_init(&p->manifests);
 	htab_init(&pl.looked);
 	htab_init(&pl.walled);
+	for (size_t i = 0; tops && i < tops->n; i++)
+		plan_dir(&pl, "", tops->v[i]);
 	/* The workspace itself is always served: what is made in it is seen. */
-	strvec_push(&pl.todo, "");
+	if (!tops)
+		strvec_push(&pl.todo, "");
 	for (size_t i = 0; i < pl.todo.n; i++)
 		plan_below(&pl, pl.todo.v[i]);
 	strvec_release(&pl.todo);
@@ -201,6 +261,7 @@ liveplan_release(struct liveplan *p)
 		fd_close(&p->v[i].fd);
 	}
 	free(p->v);
+	free(p->apart);
 	for (size_t i = 0; i < p->manifests.n; i++)
 		free(p->manifests.entries[i].value);
 	htab_release(&p->manifests);

@@ -21,6 +21,7 @@
 
 #include "sandbox/liverules.h"
 #include "util/htab.h"
+#include "util/strvec.h"
 #include <sys/stat.h>
 
 enum {
@@ -44,14 +45,30 @@ struct livemanifest {
 	struct timespec ctime;
 };
 
+/* A directory by what it is. */
+struct liveplace {
+	dev_t dev;
+	ino_t ino;
+};
+
 struct liveplan {
 	struct livebind *v; /* none lies in another */
 	size_t n, cap, nwrites;
+	struct liveplace *apart; /* not looked into */
+	size_t napart, apart_cap;
 	struct htab manifests; /* path from the workspace -> struct livemanifest */
 	bool cut;              /* a limit was met: some are served that could have been bound */
 };
 
-void liveplan_make(struct liveplan *p, const struct liverules *lr);
+void liveplan_init(struct liveplan *p);
+/* Something else is shown in this directory's place. Whoever moves it, or what it is in, changes no more than its
+ * name: so not by that. */
+void liveplan_leave_out(struct liveplan *p, const struct stat *dir);
+bool liveplan_is_apart(const struct liveplan *p, const struct stat *st);
+/* Of the directories `tops`, or, where that is NULL, of all: then the root of the rules is always served. */
+void liveplan_make(struct liveplan *p, const struct liverules *lr, const struct strvec *tops);
+/* NULL: the directory itself is not bound. */
+const struct livebind *liveplan_binds(const struct liveplan *p, const char *path);
 void liveplan_release(struct liveplan *p);
 
 #endif

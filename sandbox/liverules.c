@@ -48,8 +48,7 @@ liverules_is_called_repository(const struct liverules *lr, const char *dir)
 bool
 liverules_is_repository(const struct liverules *lr, const char *dir)
 {
-	return never_is_repo(never_repo_bits_at(lr->host, dir)) &&
-	       !liverules_is_called_repository(lr, dir);
+	return never_is_repo(never_repo_bits_at(lr->host, dir));
 }
 
 /* The last name that a directory lacked. */

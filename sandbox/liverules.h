@@ -33,7 +33,7 @@ bool liverules_leads(const char *name);
 bool liverules_is_trap(const struct liverules *lr, const char *path, mode_t type);
 /* Whether a rule names the directory, which is called as repositories are. */
 bool liverules_is_called_repository(const struct liverules *lr, const char *dir);
-/* Whether the directory is a repository, and no rule names it as one. */
+/* Whether the directory is a repository: what it obeys is refused in it, also where a rule names it. */
 bool liverules_is_repository(const struct liverules *lr, const char *dir);
 /* Whether names of this type may be made, changed or removed at the path. */
 bool liverules_may_change(const struct liverules *lr, const char *path, mode_t type);

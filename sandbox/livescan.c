@@ -8,6 +8,9 @@
 #include "util/path.h"
 #include <errno.h>
 #include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* In the scratch. */
@@ -19,38 +22,23 @@ enum {
 
 struct scan {
 	struct livescan *sc;
-	const struct liverules *lr;
-	const struct liveplan *plan;
-	const char *top, *scratch, *workspace;
-	int topfd, proc, out;
-	struct timespec since;
+	const struct livescan_options *o;
+	const char *top;
+	int topfd, out;
 };
+
+/* As it is told. */
+static char *
+name_of(const struct scan *s, const char *path)
+{
+	return xasprintf("%s%s", *s->o->root ? "" : "/", path);
+}
 
 static void
 add(struct scan *s, const char *path, char *moved_take)
 {
 	GROW(s->sc->v, s->sc->n + 1, s->sc->cap);
-	s->sc->v[s->sc->n++] = (struct planted){xstrdup(path), moved_take};
-}
-
-/* Only the scratch's own directory is named here, and a name that did not exist: nobody can have put a
- * link there that leads elsewhere. */
-static void
-move_out(struct scan *s, int parent, const char *name, const char *path)
-{
-	size_t k = s->sc->n;
-	cleanup_free char *to = xasprintf("%zu-%.*s", k, NAME_SHOWN, name);
-	cleanup_free char *beside = xasprintf("vx-moved-out.%ld.%zu", (long)getpid(), k);
-	cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
-
-	if (s->out < 0 && !mkdir(OUT, 0700))
-		s->out = open(OUT, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->out >= 0 && !renameat(parent, name, s->out, to))
-		add(s, path, xasprintf("%s/%s/%s", s->scratch, OUT, to));
-	else if (!renameat(parent, name, parent, beside))
-		add(s, path, xasprintf("%s/%s%s%s", s->workspace, dir, *dir ? "/" : "", beside));
-	else
-		add(s, path, NULL);
+	s->sc->v[s->sc->n++] = (struct planted){name_of(s, path), moved_take};
 }
 
 /* The object that is open and no other: by a name below /proc that stands for the fd. */
@@ -60,7 +48,7 @@ set_mode(const struct scan *s, int fd, mode_t mode)
 	char name[32];
 
 	snprintf(name, sizeof(name), "self/fd/%d", fd);
-	return fchmodat(s->proc, name, mode & 07777, 0);
+	return fchmodat(s->o->proc, name, mode & 07777, 0);
 }
 
 static int
@@ -78,11 +66,50 @@ set_mode_at(const struct scan *s, const struct fs_entry *entry, mode_t mode)
 	return set_mode(s, fd, mode);
 }
 
+/* To a name that there is not. */
+static bool
+move_to(int parent, const char *name, int to, const char *to_name)
+{
+	return !syscall(SYS_renameat2, parent, name, to, to_name, RENAME_NOREPLACE);
+}
+
+/* Whose maker closed it to itself. */
+static void
+open_up(const struct scan *s, int dir)
+{
+	struct stat st;
+
+	if (!fstat(dir, &st) && (st.st_mode & 0300) != 0300)
+		set_mode(s, dir, st.st_mode | 0300);
+}
+
+/* Only the scratch's own directory is named here, and a name that did not exist: nobody can have put a
+ * link there that leads elsewhere. */
+static void
+move_out(struct scan *s, int parent, const char *name, const char *path)
+{
+	size_t k = s->sc->n;
+	cleanup_free char *to = xasprintf("%zu-%.*s", k, NAME_SHOWN, name);
+	cleanup_free char *beside = xasprintf("vx-moved-out.%ld.%zu", (long)getpid(), k);
+	cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
+
+	open_up(s, parent);
+	if (s->o->scratch && s->out < 0 && !mkdir(OUT, 0700))
+		s->out = open(OUT, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->out >= 0 && move_to(parent, name, s->out, to))
+		add(s, path, xasprintf("%s/%s/%s", s->o->scratch, OUT, to));
+	else if (move_to(parent, name, parent, beside))
+		add(s, path, xasprintf("%s/%s%s%s", s->o->root, dir, *dir ? "/" : "", beside));
+	else
+		add(s, path, NULL);
+}
+
 static bool
 has_changed(const struct scan *s, const struct stat *st)
 {
-	return st->st_ctim.tv_sec > s->since.tv_sec ||
-	       (st->st_ctim.tv_sec == s->since.tv_sec && st->st_ctim.tv_nsec >= s->since.tv_nsec);
+	return st->st_ctim.tv_sec > s->o->since.tv_sec ||
+	       (st->st_ctim.tv_sec == s->o->since.tv_sec &&
+		       st->st_ctim.tv_nsec >= s->o->since.tv_nsec);
 }
 
 static bool
@@ -94,10 +121,10 @@ is_planted(const struct scan *s, const char *path, const struct fs_entry *entry)
 		cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
 
 		if (never_is_repo(never_repo_bits_at(s->topfd, below)) &&
-			!liverules_is_called_repository(s->lr, dir))
+			!liverules_is_called_repository(s->o->rules, dir))
 			return true;
 	}
-	return liverules_ends_never(s->lr, path, entry->st->st_mode & S_IFMT);
+	return liverules_ends_never(s->o->rules, path, entry->st->st_mode & S_IFMT);
 }
 
 /* Anything of that name that was not there as it is, by its own path: one that was moved with the directory
@@ -107,9 +134,9 @@ is_new_manifest(const struct scan *s, const char *path, const struct stat *st)
 {
 	const struct livemanifest *was;
 
-	if (!never_is_manifest(path) || ruleset_names_write(s->lr->rules, path, path))
+	if (!never_is_manifest(path) || ruleset_names_write(s->o->rules->rules, path, path))
 		return false;
-	was = htab_get(&s->plan->manifests, path);
+	was = htab_get(&s->o->plan->manifests, path);
 	return !was || was->ino != st->st_ino || was->ctime.tv_sec != st->st_ctim.tv_sec ||
 	       was->ctime.tv_nsec != st->st_ctim.tv_nsec;
 }
@@ -121,14 +148,17 @@ visit(void *ctx, const struct fs_entry *entry)
 	cleanup_free char *path = path_join(s->top, entry->path);
 	mode_t mode = entry->st->st_mode;
 
+	if (liveplan_is_apart(s->o->plan, entry->st))
+		return FS_VISIT_SKIP;
 	if (is_planted(s, path, entry)) {
 		move_out(s, entry->parent, entry->name, path);
 		return FS_VISIT_SKIP;
 	}
 	/* Nothing hides in a directory that its maker closed. */
-	if (S_ISDIR(mode) && (mode & 0700) != 0700 && set_mode_at(s, entry, mode | 0700))
+	if (S_ISDIR(mode) && (mode & 0500) != 0500 && set_mode_at(s, entry, mode | 0500))
 		return FS_VISIT_STOP;
-	if (is_new_manifest(s, path, entry->st))
+	/* Elsewhere it decides nothing for who works in the workspace. */
+	if (*s->o->root && is_new_manifest(s, path, entry->st))
 		add(s, path, NULL);
 	if (S_ISREG(mode) && (mode & (S_ISUID | S_ISGID)) && has_changed(s, entry->st)) {
 		if (set_mode_at(s, entry, mode & ~(mode_t)(S_ISUID | S_ISGID)))
@@ -149,31 +179,28 @@ scan_bind(struct scan *s, const struct livebind *b)
 		return -1;
 	if (!st.st_nlink)
 		return 0; /* the host has removed it, with all that was in it */
-	if ((st.st_mode & 0700) != 0700 && set_mode(s, b->fd, st.st_mode | 0700))
+	if ((st.st_mode & 0500) != 0500 && set_mode(s, b->fd, st.st_mode | 0500))
 		return -1;
 	return fs_walk(b->fd, "", visit, s);
 }
 
 void
-livescan_run(struct livescan *sc, const struct liveplan *p, const struct liverules *lr,
-	const char *scratch, const char *workspace, int procfd, struct timespec since)
+livescan_init(struct livescan *sc)
 {
-	struct scan s = {
-		.sc = sc,
-		.lr = lr,
-		.plan = p,
-		.scratch = scratch,
-		.workspace = workspace,
-		.proc = procfd,
-		.out = -1,
-		.since = since,
-	};
-
 	*sc = (struct livescan){0};
+}
+
+void
+livescan_run(struct livescan *sc, const struct livescan_options *o)
+{
+	struct scan s = {.sc = sc, .o = o, .out = -1};
+	const struct liveplan *p = o->plan;
+
 	for (size_t i = 0; i < p->n; i++)
 		if (p->v[i].write && scan_bind(&s, &p->v[i])) {
-			sc->failed = p->v[i].path;
 			sc->num = errno;
+			free(sc->failed);
+			sc->failed = name_of(&s, p->v[i].path);
 		}
 	fd_close(&s.out);
 }
@@ -186,5 +213,6 @@ livescan_release(struct livescan *sc)
 		free(sc->v[i].moved);
 	}
 	free(sc->v);
-	*sc = (struct livescan){0};
+	free(sc->failed);
+	livescan_init(sc);
 }

@@ -13,22 +13,31 @@
 #include "sandbox/liveplan.h"
 
 struct planted {
-	char *path;  /* from the workspace */
+	char *path;  /* from the workspace; outside of it: absolute */
 	char *moved; /* absolute; NULL: it stands */
 };
 
 struct livescan {
 	struct planted *v;
 	size_t n, cap;
-	size_t nsetid;      /* files that lost the bits */
-	const char *failed; /* a directory that could not be looked through, of the plan */
-	int num;            /* why */
+	size_t nsetid; /* files that lost the bits */
+	char *failed;  /* a directory that could not be looked through, as path */
+	int num;       /* why */
 };
 
-/* The scratch is the working directory. since: the command's start, by the clock of the file systems.
- * procfd: a procfs. */
-void livescan_run(struct livescan *sc, const struct liveplan *p, const struct liverules *lr,
-	const char *scratch, const char *workspace, int procfd, struct timespec since);
+struct livescan_options {
+	const struct liveplan *plan;
+	const struct liverules *rules;
+	const char *
+		root; /* the workspace, absolute; "": all is outside of it, and told by absolute paths */
+	const char *scratch; /* the working directory; NULL: what is moved stays beside its place */
+	int proc;            /* a procfs */
+	struct timespec since; /* the command's start, by the clock of the file systems */
+};
+
+void livescan_init(struct livescan *sc);
+/* Adds to what was found. */
+void livescan_run(struct livescan *sc, const struct livescan_options *o);
 void livescan_release(struct livescan *sc);
 
 #endif

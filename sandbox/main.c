@@ -227,6 +227,7 @@ main(int argc, char **argv)
 	ns_find_ids(&s);
 	open_places(&s);
 	sockets_find(&s);
+	outside_prepare(&s);
 	if (s.spec.live) {
 		live_prepare(&s);
 	} else {
@@ -236,8 +237,7 @@ main(int argc, char **argv)
 
 	ns_start(&s, view_build);
 	serve(&s, a.signals, &result);
-	if (s.spec.live)
-		live_finish(&s, &result.manifests, result.ended);
+	live_finish(&s, &result.manifests, result.ended);
 	if (result.ended)
 		tell_done(&result, s.spec.live ? 0 : scan_upper(&s.preload));
 	strvec_release(&result.manifests);
@@ -245,6 +245,7 @@ main(int argc, char **argv)
 	strvec_release(&s.home_stores);
 	free(s.home_path);
 	liveplan_release(&s.plan);
+	outside_release(&s.outside);
 	free(s.foreign);
 	preload_release(&s.preload);
 	ruleset_free(s.rules);

@@ -42,11 +42,11 @@ struct server {
 	struct setup *s;
 	struct serve_result *result;
 	int sigfd;
-	int fuse, live, proc; /* -1 until init has made them */
+	int fuse, live, outside, proc; /* -1 until init has made them */
 	struct wall *wall;
 	struct layer *layer;
-	struct livewall *livewall;
-	char line[8]; /* what came over sigfd since the last newline */
+	struct livewall *livewall, *outwall; /* of the workspace; of what is outside */
+	char line[8];                        /* what came over sigfd since the last newline */
 	size_t nline;
 	bool is_started, is_over, is_killed;
 	uint64_t early;      /* denials that are not the command's */
@@ -155,6 +155,30 @@ on_denied(void *ctx, const struct layer_denial *d)
 	status_release(&st);
 }
 
+/* Of what is outside of the workspace. */
+static void
+on_denied_outside(void *ctx, const struct layer_denial *d)
+{
+	cleanup_strbuf struct strbuf path = STRBUF_INIT;
+
+	strbuf_addf(&path, "/%s", d->path);
+	on_denied(ctx, &(struct layer_denial){path.buf, d->op, d->pid});
+}
+
+static void
+serve_outside(struct server *sv)
+{
+	const struct setup *s = sv->s;
+
+	sv->outwall = livewall_new(&(struct livewall_options){
+		.rules = s->outside.live,
+		.proc = s->proc,
+		.owner = setup_owner(s),
+		.denied = on_denied_outside,
+		.ctx = sv,
+	});
+}
+
 static void
 serve_live(struct server *sv)
 {
@@ -174,18 +198,23 @@ on_layers(struct server *sv, const struct report *r)
 {
 	struct err e = ERR_INIT;
 	int live_mnt = r->u.layers.live_mnt, wall = r->u.layers.wall;
+	int outside_mnt = r->u.layers.outside_mnt;
 
 	sv->fuse = r->u.layers.fuse;
 	sv->s->layers[0] = r->u.layers.fuse_mnt;
 	sv->s->layers[1] = wall;
 	sv->live = r->u.layers.live;
+	sv->outside = r->u.layers.outside;
 	sv->proc = r->u.layers.proc;
 	/* From here on the fd table is ours alone. */
 	fd_close(&live_mnt);
+	fd_close(&outside_mnt);
 	fd_close(&sv->s->report[1]);
 	fd_close(&sv->s->control[0]);
 	if (sv->live >= 0)
 		serve_live(sv);
+	if (sv->outside >= 0)
+		serve_outside(sv);
 	if (sv->fuse < 0)
 		return;
 	sv->wall = wall_new(wall, "w", sv->s->host, sv->s->rules, &e);
@@ -261,6 +290,7 @@ end_namespace(struct server *sv)
 {
 	fd_close(&sv->fuse);
 	fd_close(&sv->live);
+	fd_close(&sv->outside);
 	syscall(SYS_pidfd_send_signal, sv->s->init_pidfd, SIGKILL, NULL, 0);
 	while (waitpid(sv->s->init, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -360,7 +390,14 @@ void
 serve(struct setup *s, int sigfd, struct serve_result *ret)
 {
 	struct server sv = {
-		.s = s, .result = ret, .sigfd = sigfd, .fuse = -1, .live = -1, .proc = -1};
+		.s = s,
+		.result = ret,
+		.sigfd = sigfd,
+		.fuse = -1,
+		.live = -1,
+		.outside = -1,
+		.proc = -1,
+	};
 
 	fd_set_nonblock(s->report[0]);
 	fd_set_nonblock(s->control[1]);
@@ -373,6 +410,7 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 			{.fd = s->init_pidfd, .events = POLLIN},
 			{.fd = tell_fd(), .events = POLLOUT},
 			{.fd = sv.livewall ? sv.live : -1, .events = POLLIN},
+			{.fd = sv.outwall ? sv.outside : -1, .events = POLLIN},
 		};
 
 		if (poll(fds, array_len(fds), -1) < 0) {
@@ -388,6 +426,8 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 			fd_close(&sv.fuse);
 		if (fds[5].revents && !sv.is_over && livewall_serve(sv.livewall, sv.live))
 			fd_close(&sv.live);
+		if (fds[6].revents && !sv.is_over && livewall_serve(sv.outwall, sv.outside))
+			fd_close(&sv.outside);
 		if (fds[2].revents && !sv.is_over)
 			on_signals(&sv);
 		if (fds[4].revents)
@@ -406,6 +446,8 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 		for (size_t i = 0; i < written->n; i++)
 			strvec_push(&ret->manifests, written->v[i]);
 	}
+	if (sv.outwall)
+		ret->denials += livewall_denials(sv.outwall);
 	ret->denials -= sv.early;
 	if (!ret->ended)
 		end_namespace(&sv);
@@ -413,9 +455,11 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 		tell_killed(&sv);
 	fd_close(&sv.fuse);
 	fd_close(&sv.live);
+	fd_close(&sv.outside);
 	tell_queue(false);
 	strvec_release(&sv.notes);
 	layer_free(sv.layer);
 	livewall_free(sv.livewall);
+	livewall_free(sv.outwall);
 	wall_free(sv.wall);
 }

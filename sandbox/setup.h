@@ -15,6 +15,7 @@
 #include "proto/spec.h"
 #include "sandbox/host.h"
 #include "sandbox/liveplan.h"
+#include "sandbox/outside.h"
 #include "sandbox/preload.h"
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -34,6 +35,7 @@ struct setup {
 	char *foreign;         /* see foreign_find */
 	struct liverules live; /* of a live view */
 	struct liveplan plan;
+	struct outside outside;
 	uid_t uid;
 	gid_t gid;
 	mode_t umask;      /* the caller's, for the command */
@@ -84,6 +86,8 @@ struct report {
 			int fuse_mnt;
 			int live; /* the device of the live view, or -1: there is none */
 			int live_mnt;
+			int outside; /* of what is served outside of the workspace, likewise */
+			int outside_mnt;
 			int wall;
 			int proc;
 		} layers;

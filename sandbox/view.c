@@ -6,6 +6,7 @@
  * is taken before the root is made read-only and attached after.
  */
 #include "sandbox/view.h"
+#include "sandbox/fuse.h"
 #include "sandbox/layer.h"
 #include "sandbox/mount.h"
 #include "sandbox/wall.h"
@@ -152,6 +153,29 @@ make_live(struct view *v)
 		setup_die(errno, no_remedy, "cannot mount the live view (fuse)");
 }
 
+/* What is granted for writing outside, where something in it must be refused. */
+static void
+make_outside(struct view *v)
+{
+	v->outside = v->outside_dev = -1;
+	if (!v->s->outside.is_served)
+		return;
+	v->outside_dev = v->s->spec.fuse_off ? -1 : open_fuse();
+	if (v->outside_dev < 0)
+		setup_die(0,
+			"let this user open /dev/fuse (in a container: --device /dev/fuse), or "
+			"grant directories in which nothing of the kind is",
+			"a directory that is granted for writing outside of the workspace holds "
+			"what is never written unless its own path is granted (hooks and settings "
+			"of "
+			"git, editors, shells), and what keeps that needs /dev/fuse, which cannot "
+			"be used here");
+	v->outside = mount_fuse(
+		v, v->outside_dev, "vx-outside", v->s->maps_all ? "default_permissions" : "rw");
+	if (v->outside < 0)
+		setup_die(errno, no_remedy, "cannot mount what is granted outside (fuse)");
+}
+
 static void
 make_wall(struct view *v)
 {
@@ -179,6 +203,8 @@ hand_over(struct view *v)
 
 	r.u.layers.live = v->live_dev;
 	r.u.layers.live_mnt = v->live;
+	r.u.layers.outside = v->outside_dev;
+	r.u.layers.outside_mnt = v->outside;
 	r.u.layers.fuse = v->fuse_dev;
 	r.u.layers.fuse_mnt = v->fuse;
 	r.u.layers.wall = v->wall;
@@ -189,6 +215,8 @@ hand_over(struct view *v)
 	/* The table is ours by now. */
 	if (v->live_dev >= 0)
 		close(v->live_dev);
+	if (v->outside_dev >= 0)
+		close(v->outside_dev);
 	setup_report(&r);
 }
 
@@ -426,7 +454,7 @@ void
 view_add_bind(struct view *v, const char *path, int mnt, bool is_dir)
 {
 	GROW(v->binds, v->nbinds + 1, v->binds_cap);
-	v->binds[v->nbinds++] = (struct bind){path, mnt, is_dir, false};
+	v->binds[v->nbinds++] = (struct bind){.path = path, .mnt = mnt, .is_dir = is_dir};
 }
 
 static bool
@@ -435,6 +463,83 @@ is_dir_fd(int fd)
 	struct stat st;
 
 	return !fstat(fd, &st) && S_ISDIR(st.st_mode);
+}
+
+/* A directory of a plan, as it is now, found without a link on the way; -1: gone meanwhile, or another one, of
+ * which nothing is known. With the mounts inside: the kernel gives no copy of a tree in which it would uncover
+ * something. For reading: made read-only before it stands anywhere, with all that is mounted in it. */
+static int
+take_planned(int rootfd, const struct livebind *b)
+{
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					      (b->write ? 0 : MOUNT_ATTR_RDONLY)};
+	cleanup_close int at = fs_open_beneath(rootfd, b->path, O_PATH | O_DIRECTORY, 0);
+	struct stat st;
+	int mnt;
+
+	if (at < 0 || fstat(at, &st) || st.st_dev != b->dev || st.st_ino != b->ino)
+		return -1;
+	mnt = mount_clone(at, "", true);
+	if (mnt < 0 || mount_setattr(mnt, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)))
+		setup_die(errno, no_remedy, "cannot show %s in the sandbox", b->path);
+	return mnt;
+}
+
+static const char *
+outside_path(struct view *v, const char *path)
+{
+	strvec_pushf(&v->outside_paths, "/%s", path);
+	return v->outside_paths.v[v->outside_paths.n - 1];
+}
+
+static void
+take_served(struct view *v)
+{
+	const struct outside *o = &v->s->outside;
+
+	/* Kernels before 6.15 copy no part of what is attached nowhere. */
+	if (mkdir("o", 0700) || mount_attach(v->outside, AT_FDCWD, "o"))
+		setup_die(errno, no_remedy, "cannot attach what is granted outside in the scratch");
+	for (size_t i = 0; i < o->tops.n; i++) {
+		int mnt;
+
+		if (liveplan_binds(&o->plan, o->tops.v[i]))
+			continue;
+		mnt = mount_clone(v->outside, o->tops.v[i], false);
+		if (mnt < 0 && (errno == ENOENT || errno == ENOTDIR))
+			continue; /* gone meanwhile */
+		if (mnt < 0)
+			setup_die(errno, no_remedy, "cannot grant /%s", o->tops.v[i]);
+		view_add_bind(v, outside_path(v, o->tops.v[i]), mnt, true);
+	}
+	if (umount2("o", MNT_DETACH))
+		setup_die(errno, no_remedy, "cannot take what is granted outside from the scratch");
+}
+
+/* The directories that are granted for writing: outside.h. */
+static void
+take_outside(struct view *v)
+{
+	const struct outside *o = &v->s->outside;
+
+	if (v->outside >= 0)
+		take_served(v);
+	for (size_t i = 0; i < o->plan.n; i++) {
+		const struct livebind *b = &o->plan.v[i];
+		int mnt = take_planned(v->root, b);
+
+		if (mnt < 0)
+			continue;
+		view_add_bind(v, outside_path(v, b->path), mnt, true);
+		/* A granted directory itself stands on what its path shows here: a home's overlay, or nothing yet. */
+		if (strvec_contains(&o->tops, b->path))
+			continue;
+		v->binds[v->nbinds - 1].dev = b->dev;
+		v->binds[v->nbinds - 1].ino = b->ino;
+	}
+	if (o->plan.cut)
+		setup_note("what is granted for writing outside of the workspace has more "
+			   "directories than can be bound: some are served, which is slower");
 }
 
 /* Grants outside the workspace are live: the host's own tree, read-write or, where something of ours
@@ -457,6 +562,8 @@ take_grants(struct view *v)
 			view_keep(v, r->path);
 			continue;
 		}
+		if (outside_top(&v->s->outside, r->path + 1) >= 0)
+			continue;
 		mnt = mount_clone(AT_FDCWD, r->path, true);
 		if (mnt < 0 && (errno == ENOENT || errno == ENOTDIR)) {
 			setup_note(
@@ -522,6 +629,18 @@ attach_at(const struct view *v, const char *path, int mnt, bool is_dir)
 			"cannot show %s in the sandbox", path);
 }
 
+/* In what is served: what is there by now must be what was taken, else the host has put another directory in its
+ * place, and that one is served. */
+static bool
+is_same(const struct view *v, const struct bind *b)
+{
+	cleanup_close int at = fs_open_beneath(v->root, b->path + 1, O_PATH | O_DIRECTORY, 0);
+	struct stat root, st;
+
+	return at >= 0 && !fstat(at, &st) && !fstat(v->root, &root) &&
+	       st.st_ino == fuse_number(b->ino, b->dev, root.st_dev);
+}
+
 /* Whose home it is can take it away meanwhile, or put something else there, and must not be able to
  * have the tasks of others fail by that. */
 static void
@@ -546,7 +665,7 @@ attach_binds(struct view *v)
 	for (size_t i = 0; i < v->nbinds; i++)
 		if (v->binds[i].covers)
 			attach_cover(v, &v->binds[i]);
-		else
+		else if (!v->binds[i].ino || is_same(v, &v->binds[i]))
 			attach_at(v, v->binds[i].path, v->binds[i].mnt, v->binds[i].is_dir);
 }
 
@@ -599,34 +718,16 @@ make_root_readonly(void)
 
 /* The live view. */
 
-/* What the plan binds, as it is now, found without a link on the way. With the mounts inside: the kernel
- * gives no copy of a tree in which it would uncover something. Taken before the root becomes read-only,
- * which these, where they are for reading, are made by themselves and with all that is mounted in them. */
+/* What the plan binds, taken before the root becomes read-only. One that is gone is served, should it come
+ * again. */
 static void
 take_live_binds(struct view *v)
 {
 	const struct liveplan *p = &v->s->plan;
 
 	v->live_binds = xcalloc(p->n + 1, sizeof(*v->live_binds));
-	for (size_t i = 0; i < p->n; i++) {
-		struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-						      (p->v[i].write ? 0 : MOUNT_ATTR_RDONLY)};
-		cleanup_close int at =
-			fs_open_beneath(v->workspace, p->v[i].path, O_PATH | O_DIRECTORY, 0);
-		struct stat st;
-		int mnt;
-
-		v->live_binds[i] = -1;
-		/* Gone meanwhile, or another one, of which nothing is known: that is served. */
-		if (at < 0 || fstat(at, &st) || st.st_dev != p->v[i].dev ||
-			st.st_ino != p->v[i].ino)
-			continue;
-		mnt = v->live_binds[i] = mount_clone(at, "", true);
-		/* Before it stands anywhere: there is no moment in which it can be written through. */
-		if (mnt < 0 ||
-			mount_setattr(mnt, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)))
-			setup_die(errno, no_remedy, "cannot show %s in the sandbox", p->v[i].path);
-	}
+	for (size_t i = 0; i < p->n; i++)
+		v->live_binds[i] = take_planned(v->workspace, &p->v[i]);
 	if (p->cut)
 		setup_note("the live view has more directories than it binds: in some of them "
 			   "watchers "
@@ -704,6 +805,7 @@ view_build(struct setup *s)
 	v.workspace = open_workspace(&v);
 	make_proc(&v);
 	make_live(&v);
+	make_outside(&v);
 	make_policy_layer(&v);
 	make_wall(&v);
 	hand_over(&v);
@@ -716,6 +818,7 @@ view_build(struct setup *s)
 	if (tmp < 0)
 		setup_die(errno, no_remedy, "cannot take the scratch's tmp");
 	dev_prepare(&v);
+	take_outside(&v);
 	take_grants(&v);
 	home_prepare(&v);
 	sockets_prepare(&v);

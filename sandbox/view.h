@@ -14,6 +14,8 @@ struct bind {
 	const char *path; /* absolute, borrowed */
 	int mnt;          /* detached clone */
 	bool is_dir;
+	dev_t dev; /* where ino is not 0: only where that directory of the host is served */
+	ino_t ino;
 	bool covers; /* it hides: only where something is, and read-only once others have their mount
 		      * points in it */
 };
@@ -32,12 +34,15 @@ struct view {
 	int live_dev;    /* of the live view; -1: there is none */
 	int live;        /* its mount: the workspace */
 	int *live_binds; /* of the plan, in its order; -1: it is gone */
-	int wall;        /* the ramfs of the wall layer: w, h and the whiteouts' origin */
-	int proc;        /* a fresh procfs, detached; -1: refused, and that is weaker-when-nested */
-	int workspace;   /* O_PATH, in this mount namespace */
-	bool attached;   /* layers stand at "s" in the scratch: kernels before detached layers */
-	int devices[6];  /* clones, in the order of dev.c; -1: the host has none */
-	int dev, run;    /* fresh trees: writable until the binds have their mount points */
+	int outside_dev; /* of what is served outside of the workspace; -1: nothing is */
+	int outside;     /* its mount: from the root */
+	struct strvec outside_paths;
+	int wall;       /* the ramfs of the wall layer: w, h and the whiteouts' origin */
+	int proc;       /* a fresh procfs, detached; -1: refused, and that is weaker-when-nested */
+	int workspace;  /* O_PATH, in this mount namespace */
+	bool attached;  /* layers stand at "s" in the scratch: kernels before detached layers */
+	int devices[6]; /* clones, in the order of dev.c; -1: the host has none */
+	int dev, run;   /* fresh trees: writable until the binds have their mount points */
 	struct bind *binds;
 	size_t nbinds, binds_cap;
 	struct strvec keeps;  /* paths below /run, /tmp or /dev that stay visible read-only */

@@ -173,30 +173,43 @@ is_beyond(const struct policy *p, const char *path, bool below)
 	return false;
 }
 
-bool
-policy_ignores_read(const struct policy *p, const char *path)
+/* An absolute path. */
+static bool
+ignores_outside(const struct policy *p, enum spec_rule_kind kind, const char *path)
 {
-	/* Who may not keep a file need not find an old one. */
-	if (*path != '/')
-		return ruleset_ignores(p->compiled, SPEC_IGNORE_READ, path) ||
-		       policy_ignores_write(p, path);
 	for (size_t i = 0; i < p->nconfig; i++)
-		if (p->rules[i].kind == SPEC_IGNORE_READ && *p->rules[i].path == '/' &&
-			path_is_within(path, p->rules[i].path))
+		if (p->rules[i].kind == kind && path_is_within(path, p->rules[i].path))
 			return true;
 	return false;
 }
 
 bool
+policy_ignores_read(const struct policy *p, const char *path)
+{
+	if (*path == '/')
+		return ignores_outside(p, SPEC_IGNORE_READ, path);
+	/* Who may not keep a file need not find an old one. */
+	return ruleset_ignores(p->compiled, SPEC_IGNORE_READ, path) ||
+	       policy_ignores_write(p, path);
+}
+
+bool
 policy_ignores_write(const struct policy *p, const char *path)
 {
+	if (*path == '/')
+		return ignores_outside(p, SPEC_IGNORE_WRITE, path);
 	return ruleset_ignores(p->compiled, SPEC_IGNORE_WRITE, path);
 }
 
 enum write_verdict
 policy_judge_write(const struct policy *p, const char *path)
 {
-	bool granted = ruleset_may_write(p->compiled, path) && !is_beyond(p, path, false);
+	bool granted;
+
+	/* Only what is never put anywhere is refused there: outside, all else fails for the command alone. */
+	if (*path == '/')
+		return policy_ignores_write(p, path) ? WRITE_IGNORED : WRITE_NEVER;
+	granted = ruleset_may_write(p->compiled, path) && !is_beyond(p, path, false);
 
 	if (granted && !is_never(p, path))
 		return WRITE_GRANTED;
@@ -207,6 +220,15 @@ policy_judge_write(const struct policy *p, const char *path)
 	if (p->derived && !ruleset_is_quiet(p->compiled, path) && is_tool_cache(path))
 		return WRITE_IGNORED;
 	return WRITE_UNDECLARED;
+}
+
+bool
+policy_writes_outside(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nconfig; i++)
+		if (p->rules[i].kind == SPEC_WRITE && *p->rules[i].path == '/')
+			return true;
+	return false;
 }
 
 bool

@@ -84,7 +84,7 @@ live_conclude(const struct live *l, const struct policy *p, int rootfd, struct s
 	cleanup_free char *kept = NULL;
 	bool is_kept = false;
 
-	for (size_t i = 0; i < l->planted.n && !is_kept; i++)
+	for (size_t i = 0; s->path && i < l->planted.n && !is_kept; i++)
 		is_kept = *l->moved.v[i] && path_is_within(l->moved.v[i], s->path);
 	/* The scratch is deleted with all that is in it, and some of this may be the user's own. */
 	if (is_kept)
@@ -93,7 +93,7 @@ live_conclude(const struct live *l, const struct policy *p, int rootfd, struct s
 		const char *path = l->planted.v[i], *moved = l->moved.v[i];
 		cleanup_free char *now = NULL;
 
-		if (!*moved && never_is_manifest(path)) {
+		if (!*moved && *path != '/' && never_is_manifest(path)) {
 			conclude_manifest(p, rootfd, path, r);
 			continue;
 		}

@@ -186,13 +186,13 @@ add_denied(struct strbuf *sb, const struct policy *p, bool write, const char *pa
 }
 
 static char *
-store_text(const struct policy *p, const char *path)
+outside_text(const struct policy *p, bool write, const char *path)
 {
-	const char *with = p->derived ? in_place : "";
+	const char *with = p->derived ? in_place : "", *field = write ? "write" : "read";
 
 	if (p->home && path_is_within(path, p->home))
-		return xasprintf("%sallow.read: [\"~/%s\"]", with, path_below(path, p->home));
-	return xasprintf("%sallow.read: [\"%s\"]", with, path);
+		return xasprintf("%sallow.%s: [\"~/%s\"]", with, field, path_below(path, p->home));
+	return xasprintf("%sallow.%s: [\"%s\"]", with, field, path);
 }
 
 /* What no outputs may select. */
@@ -245,9 +245,10 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	const struct node *left_out;
 	struct strbuf sb = STRBUF_INIT;
 
-	/* A credential store: of those that are outside only these are told of. */
+	/* A credential store, or, where a rule grants writing, a name that is never committed: of what is outside
+	 * only these are told of. */
 	if (*path == '/')
-		return store_text(p, path);
+		return outside_text(p, write, path);
 	strvec_push(&one, path);
 	inputs = policy_inputs_text(p, &one);
 	outputs = policy_outputs_text(p, &one);

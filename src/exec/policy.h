@@ -92,6 +92,8 @@ bool policy_ignores_read(const struct policy *p, const char *path);
 bool policy_ignores_write(const struct policy *p, const char *path);
 
 enum write_verdict policy_judge_write(const struct policy *p, const char *path);
+/* Whether an entry grants writing outside of the workspace, where nothing is committed. */
+bool policy_writes_outside(const struct policy *p);
 /* Whether a missing directory may be made there: a grant names it or something below it. */
 bool policy_may_make_dir(const struct policy *p, const char *path);
 /* Whether a literal write grant names `name` itself, or something in it that covers path. */

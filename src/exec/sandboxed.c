@@ -43,7 +43,8 @@ struct job {
 	struct scratch scratch; /* until the command has ended; then the commit's */
 	struct commit *commit;
 	bool is_live, is_killed;
-	struct live left; /* of a live view */
+	bool looks_back; /* it writes where nothing is committed: the helper looks there at its end */
+	struct live left; /* of what it finds */
 	int signals;      /* fd 3 of the helper */
 	struct loop_fd status;
 	struct frame_reader reader;
@@ -86,7 +87,7 @@ on_denial(struct job *j, const struct status_denial *s)
 		break;
 	case DENIAL_WRITE:
 	case DENIAL_DELETE:
-		/* Of a live view. A tool that may not keep its cache here goes on without. */
+		/* Of a live view, or outside. A tool that may not keep its cache here goes on without. */
 		if (policy_judge_write(j->policy, d.path) == WRITE_IGNORED)
 			d.class = DENIAL_IGNORED;
 		d.grant = policy_grant_text(j->policy, true, d.path);
@@ -172,7 +173,7 @@ on_status(struct job *j, const struct status *s, struct err *e)
 		strvec_push(&j->seen.late, s->u.late.path.buf);
 		break;
 	case STATUS_PLANTED:
-		in_order = in_order && j->has_ended && j->is_live;
+		in_order = in_order && j->has_ended && j->looks_back;
 		if (in_order)
 			live_add(&j->left, &s->u.planted);
 		break;
@@ -212,7 +213,7 @@ end_helper(struct exec_job *ej)
 	kill(-ej->proc.pid, SIGKILL);
 }
 
-/* A task with a live view has left what it left in the workspace, and its helper is the one that knows where
+/* A task that wrote where nothing is committed has left what it left, and its helper is the one that knows where
  * to look: it kills the namespace itself and then does. Asked once; who does not answer is ended. */
 static void
 kill_command(struct exec_job *ej)
@@ -220,7 +221,7 @@ kill_command(struct exec_job *ej)
 	struct job *j = container_of(ej, struct job, job);
 	static const char word[] = "KILL\n";
 
-	if (j->is_live && !j->is_killed && !ej->exited && j->signals >= 0 &&
+	if (j->looks_back && !j->is_killed && !ej->exited && j->signals >= 0 &&
 		write(j->signals, word, sizeof(word) - 1) == (ssize_t)sizeof(word) - 1) {
 		j->is_killed = true;
 		return;
@@ -284,7 +285,7 @@ ask(struct exec_job *ej, int sig)
 	/* The command is gone, and what the helper still does, for as long as the command has left it to
 	 * do, is not wanted any more. */
 	if (j->has_ended) {
-		if (!j->is_live)
+		if (!j->looks_back)
 			end_helper(ej);
 		return;
 	}
@@ -365,11 +366,9 @@ take_untold(struct job *j, struct exec_result *r)
 
 /* Whatever ended it: what it wrote stands. */
 static void
-conclude_live(struct job *j, struct exec_result *r)
+conclude_what_stands(struct job *j, struct exec_result *r)
 {
-	if (j->is_done && !err_is_set(&j->broken)) {
-		take_untold(j, r);
-	} else {
+	if (!j->is_done || err_is_set(&j->broken)) {
 		end_helper(&j->job);
 		r->nfindings++;
 		strvec_pushf(&r->notes,
@@ -389,8 +388,11 @@ conclude(struct job *j, struct exec_result *r)
 {
 	struct err e = ERR_INIT;
 
+	if (j->looks_back)
+		conclude_what_stands(j, r);
 	if (j->is_live) {
-		conclude_live(j, r);
+		if (j->is_done && !err_is_set(&j->broken))
+			take_untold(j, r);
 		return;
 	}
 	if (!j->is_done || err_is_set(&j->broken)) {
@@ -603,6 +605,7 @@ start(struct executor *ex, const struct exec_request *rq, struct err *e attr_unu
 	j->owner = x;
 	j->policy = rq->policy;
 	j->is_live = rq->persistent || rq->policy->live;
+	j->looks_back = j->is_live || policy_writes_outside(rq->policy);
 	live_init(&j->left);
 	j->scratch.fd = -1;
 	j->signals = -1;

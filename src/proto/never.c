@@ -103,6 +103,12 @@ never_in_repository(const char *name, size_t n)
 	return is_one_of(name, n, repository_names, array_len(repository_names));
 }
 
+bool
+never_is_git_data(const char *name, size_t n)
+{
+	return is_one_of(name, n, repository_data, array_len(repository_data));
+}
+
 static bool
 is_listed(const char *parent, size_t nparent, const char *name, size_t n)
 {
@@ -133,7 +139,7 @@ never_prefix(const char *path, size_t from)
 		size_t n = strcspn(name, "/"), end = (size_t)(name - path) + n;
 
 		if (git == 1)
-			data = is_one_of(name, n, repository_data, array_len(repository_data));
+			data = never_is_git_data(name, n);
 		if (end > from && (is_listed(parent, nparent, name, n) ||
 					  (git && !data && never_in_repository(name, n))))
 			return end;

@@ -26,6 +26,9 @@ bool never_leads(const char *name, size_t n);
 bool never_is_git(const char *name, size_t n);
 /* The path is that of the config of a repository called .git: allow.gitConfig may free it. */
 bool never_is_git_config(const char *path);
+/* The name (n bytes) is, directly in a repository, that of a directory of branches or objects: no name in it is one
+ * that git obeys. */
+bool never_is_git_data(const char *name, size_t n);
 /* What decides, in a directory that is a repository, which program runs: hooks, config, … */
 bool never_in_repository(const char *name, size_t n);
 

@@ -199,8 +199,10 @@ entry_is_sound(const struct status_entry *t)
 static bool
 planted_is_sound(const struct status_planted *t)
 {
-	return t->path.len && path_is_normal(t->path.buf) &&
-	       (!t->moved.len || *t->moved.buf == '/');
+	/* Absolute: outside of the workspace. */
+	const char *path = t->path.buf + (t->path.len && *t->path.buf == '/');
+
+	return *path && path_is_normal(path) && (!t->moved.len || *t->moved.buf == '/');
 }
 
 void

@@ -109,7 +109,7 @@ struct status_late {
  * one or not by what it says, that came to be in a directory that the command could write in as it liked.
  */
 struct status_planted {
-	struct strbuf path;  /* from the workspace */
+	struct strbuf path;  /* from the workspace; outside of it: absolute */
 	struct strbuf moved; /* absolute: where it is now; empty: it still stands */
 };
 

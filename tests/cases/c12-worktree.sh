@@ -41,7 +41,22 @@ git_ config core.x 1
 E
 is "$(git_ -C "$M" log --all --format=%s | sort | tr '\n' ' ')" "c d i " "C12: with gitConfig: the commit works"
 is "$(git_ -C "$M" config core.x)" 1 "C12: and so does a setting"
-skip "C12: a hook does not reach the repository" \
-	"a write grant outside of the workspace keeps nothing out in this vx yet (vx-config(5))"
-unchanged "C12, with gitConfig" 'f|g|\.git'
+
+# The hook: in both views.
+was=$(repository)
+for view in transaction live; do
+	box "{ \"view\": \"$view\", \"allow\": { $grants } }" <<E
+. $T/git
+echo $view > h
+git_ add h
+git_ commit -qm $view
+echo evil > \$(git_ rev-parse --git-common-dir)/hooks/post-commit
+E
+	findings 1 "C12, $view: the hook"
+	reported write "$M/\.git/hooks/post-commit" sh
+	said "allow\.write: \[\"$M/\.git/hooks/post-commit\"\]" "C12, $view: with the entry that would allow it"
+	is "$(git_ log --format=%s -1)" $view "C12, $view: the commit works"
+	is "$(repository)" "$was" "C12, $view: hooks and settings are as they were"
+done
+unchanged "C12, with a hook" 'f|g|h|\.git'
 done_testing

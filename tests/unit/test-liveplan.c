@@ -47,7 +47,8 @@ ok_plan(const char *want, const char *name)
 	struct liveplan p;
 
 	compile();
-	liveplan_make(&p, &lr);
+	liveplan_init(&p);
+	liveplan_make(&p, &lr, NULL);
 	if (p.n)
 		qsort(p.v, p.n, sizeof(*p.v), compare);
 	for (size_t i = 0; i < p.n; i++)
@@ -186,7 +187,15 @@ test_scan(void)
 		&p.manifests, "out/deep/x/package.json", strlen("out/deep/x/package.json"), &known);
 	if (chdir(scratch.path))
 		tree_die("chdir");
-	livescan_run(&sc, &p, &lr, scratch.path, t.path, proc, never_changed);
+	livescan_init(&sc);
+	livescan_run(&sc, &(struct livescan_options){
+				  .plan = &p,
+				  .rules = &lr,
+				  .root = t.path,
+				  .scratch = scratch.path,
+				  .proc = proc,
+				  .since = never_changed,
+			  });
 	for (size_t i = 0; i < sc.n; i++) {
 		struct stat st;
 

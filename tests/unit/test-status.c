@@ -99,6 +99,11 @@ test_all_types(void)
 	ok_str(b.u.planted.path.buf, "out/.husky", "planted: path");
 	ok_str(b.u.planted.moved.buf, "/scratch/out/0-.husky", "planted: where it is");
 	status_release(&b);
+	strbuf_reset(&s.u.planted.path);
+	strbuf_adds(&s.u.planted.path, "/srv/.husky");
+	round_trip(&s, &b, "planted outside");
+	ok_str(b.u.planted.path.buf, "/srv/.husky", "planted: a path outside of the workspace");
+	status_release(&b);
 	status_release(&s);
 
 	status_init(&s, STATUS_LATE);
@@ -153,6 +158,8 @@ test_refusals(void)
 	REFUSED(11, "", "an unknown type");
 	REFUSED(STATUS_PLANTED, "\0\0\0\0\0\0\0\0", "a planted name that is none");
 	REFUSED(STATUS_PLANTED, "\4\0\0\0../a\0\0\0\0", "one that climbs");
+	REFUSED(STATUS_PLANTED, "\5\0\0\0/../a\0\0\0\0", "one that climbs from the root");
+	REFUSED(STATUS_PLANTED, "\1\0\0\0/\0\0\0\0", "the root");
 	REFUSED(STATUS_PLANTED, "\1\0\0\0a\1\0\0\0b", "one that was moved who knows where");
 	REFUSED(STATUS_VIEW, "\1\1", "a short record");
 	REFUSED(STATUS_VIEW, "\1\1\1\1", "a long record");

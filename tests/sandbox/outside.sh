@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What is granted for writing outside of the workspace: the host's own directories, in both views, and what is never
+# committed is kept out of them all the same.
+# shellcheck disable=SC2034 # RC is read by exits
+. "${VX_SRCDIR:?}/tests/lib.sh"
+. "$VX_SRCDIR/tests/sandbox/box.sh"
+require_fuse
+require_program git python3
+
+D=$T/d
+fresh() {
+	chmod -R u+rwX "$D" 2>/dev/null
+	rm -rf "$D"
+	mkdir -p "$D/plain/sub" "$D/repo/deep/er" "$D/far"
+	echo f >"$D/plain/sub/f"
+	git_ init -q "$D/repo/deep/er"
+	git_ init -q --bare "$D/bare"
+	git_ init -q --bare "$D/named.git"
+	echo f >"$D/repo/f"
+	[ -z "${VX_TEST_OWNER:-}" ] || chown -R "$VX_TEST_OWNER:$VX_TEST_OWNER" "$D"
+	own
+}
+denied() { # OP PATH NAME
+	like "$ERR" "^vx-sandbox: denied $1 $D/$2( |\$)" "$3"
+}
+moved() { # PATH NAME
+	like "$ERR" "^vx-sandbox: planted $D/$1, now at $D/.*vx-moved-out\\.[0-9]+\\.[0-9]+\$" "$2"
+}
+
+for view in "" live; do
+	v=${view:-transaction}
+	# --- nothing in it is of such a name: it is bound ---------------------------------------------
+	fresh
+	box "stat -c %i $D/plain $D/plain/sub/f; echo new >$D/plain/new; rm $D/plain/sub/f; mv $D/plain/sub $D/plain/moved" \
+		$view "write $D/plain"
+	exits 0 "$v: a plain directory"
+	ok "$v: is written" test -f "$D/plain/new"
+	ok "$v: names in it move" test -d "$D/plain/moved"
+	unlike "$ERR" 'denied|planted' "$v: and nothing is told"
+
+	fresh
+	box "cd $D/plain; mkdir .husky sub/.Vscode; echo h >.husky/h; echo e >sub/.ENVRC
+git init -q new; mkdir -p b/objects b/refs; echo ref: refs/heads/x >b/HEAD; ln -s /etc sub/.cargo
+echo c >vx.config.ts; chmod 500 sub; : >'a
+b'; mkdir 'c
+d'; : >'c
+d/.npmrc'; test -e .husky/h && echo stands" $view "write $D/plain"
+	exits 0 "$v: names that are never written, made in it"
+	prints stands "$v: stand until the end"
+	for p in plain/.husky plain/sub/.Vscode plain/sub/.ENVRC plain/new/.git plain/b/HEAD plain/sub/.cargo plain/vx.config.ts; do
+		moved "$p" "$v: found and moved: $p"
+		not_ok "$v: not there any more: $p" test -e "$D/$p"
+	done
+	like "$ERR" "planted $D/plain/c.*d/.npmrc, now" "$v: in a directory with a newline in its name"
+	is "$(grep -c planted "$ERR")" 8 "$v: no more than these"
+	is "$(cat "$D"/plain/vx-moved-out.*/h)" h "$v: moved, not removed"
+	ok "$v: other names stay" test -f "$D/plain/a
+b"
+
+	# --- something is: it is served ---------------------------------------------------------------
+	fresh
+	obeyed() (cd "$D/repo/deep/er/.git" && find hooks config config.worktree commondir -exec ls -ldn {} + 2>&1)
+	was=$(obeyed)
+	box "cd $D/repo; echo 1 >new && echo ok; echo 2 >f && echo ok; mkdir d && echo ok >d/f
+for p in hooks/post-commit config commondir; do
+	echo evil >deep/er/.git/\$p; done
+rm -rf deep/er/.git/hooks; mv deep/er/.git deep/er/g; mv deep/er deep/e; mv deep x; rmdir deep; mkdir -p deep/er/.Git
+cd deep; mkdir .husky; ln -s /etc .git; echo e >.envrc; git init -q other" $view "write $D/repo"
+	ok "$v: served: a new file" test -f "$D/repo/new"
+	is "$(cat "$D/repo/f")" 2 "$v: served: a file that was there"
+	ok "$v: served: a new directory" test -f "$D/repo/d/f"
+	is "$(obeyed)" "$was" "$v: what the repository in it obeys is what it was"
+	is "$(ls -A "$D/repo/deep/er")" .git "$v: with nothing beside it"
+	for p in hooks/post-commit config commondir; do
+		denied write "repo/deep/er/\\.git/$p" "$v: refused and told: $p"
+	done
+	for p in .husky .git .envrc; do
+		denied write "repo/deep/$p" "$v: refused and told: $p"
+		not_ok "$v: not there: $p" test -e "$D/repo/deep/$p"
+	done
+	not_ok "$v: no repository is made" test -e "$D/repo/deep/other/.git"
+	unlike "$ERR" planted "$v: there is nothing to move"
+
+	# --- a repository by its own path -------------------------------------------------------------
+	for r in bare named.git; do
+		fresh
+		was=$(cd "$D/$r" && find hooks config -exec ls -ldn {} +)
+		box "cd $D/$r; export GIT_DIR=. GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.c GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.c
+c=\$(git commit-tree -m m 4b825dc642cb6eb9a060e54bf8d69288fbee4904 </dev/null) || {
+	t=\$(git hash-object -w -t tree /dev/null); c=\$(git commit-tree -m m \$t); }
+git update-ref refs/heads/one \$c && git pack-refs --all && git gc -q && git rev-parse -q --verify one >/dev/null && echo kept
+echo evil >hooks/post-update; echo evil >hooks/post-update.sample; git config core.fsmonitor evil
+echo /evil >commondir; mkdir -p modules/m/hooks; rm -rf hooks; mv hooks h; ln -s /evil config.worktree" \
+			$view "write $D/$r"
+		prints kept "$v: $r: git works"
+		is "$(cd "$D/$r" && find hooks config -exec ls -ldn {} +)" "$was" "$v: $r: hooks and config are what they were"
+		for p in hooks/post-update hooks/post-update.sample commondir config.worktree; do
+			denied write "$r/$p" "$v: $r: told: $p"
+		done
+		not_ok "$v: $r: no commondir" test -e "$D/$r/commondir"
+	done
+
+	# --- what else is named, and what is apart ----------------------------------------------------
+	fresh
+	box "cd $D/repo/deep/er/.git; echo x >hooks/mine && echo ok; echo y >hooks/other; echo z >config && echo ok" \
+		$view "write $D/repo" "write $D/repo/deep/er/.git/hooks/mine" "write $D/repo/deep/er/.git/config"
+	prints "ok
+ok" "$v: what a rule names is written"
+	denied write "repo/deep/er/\\.git/hooks/other" "$v: what is beside it is not"
+	fresh
+	box "echo y >$D/repo/f && echo ok; echo z >$D/plain/new" $view "write $D/repo/f"
+	prints ok "$v: a file by its own path"
+	not_ok "$v: and no other" test -e "$D/plain/new"
+
+	# The workspace in what is granted: its own repository is no business of this.
+	fresh
+	rm -rf "$W/.git" "$W/.husky"
+	git_ init -q "$W"
+	mkdir "$W/.husky"
+	own
+	was=$(find "$W" -exec ls -ldn {} +)
+	box "echo 1 >$T/besides" $view "write $T"
+	ok "$v: beside the workspace" test -f "$T/besides"
+	is "$(find "$W" -exec ls -ldn {} +)" "$was" "$v: the workspace in a granted directory is left alone"
+	unlike "$ERR" planted "$v: and nothing of it is told"
+	rm -rf "$W/.git" "$W/.husky" "$T/besides"
+done
+done_testing
