@@ -228,6 +228,7 @@ main(int argc, char **argv)
 	open_places(&s);
 	sockets_find(&s);
 	outside_prepare(&s);
+	folds_check(&s);
 	if (s.spec.live) {
 		live_prepare(&s);
 	} else {

@@ -135,6 +135,11 @@ void home_find(struct setup *s);
 /* Finds those that are bound, before there are two processes. */
 void sockets_find(struct setup *s);
 
+/* folds.c */
+
+/* No workspace, and no directory that a rule names, that folds case. */
+void folds_check(const struct setup *s);
+
 /* net.c */
 
 /* Brings the loopback interface of this network namespace up. */
