@@ -63,17 +63,18 @@ completes_repository(const struct liverules *lr, const char *dir, const char *ba
 	return never_is_repo(bits | bit) && !never_is_repo(bits);
 }
 
-/* In what a repository obeys, at any depth: its config, its hooks. Each such name costs a few looks at the
- * host, and a path can be made of nothing else. */
+/* In what a repository obeys, at any depth: its config, its hooks. Or a link that would put another repository in the
+ * place of one of its own. Each such name costs a few looks at the host, and a path can be made of nothing else. */
 static bool
-is_in_repository(const struct liverules *lr, const char *path)
+is_in_repository(const struct liverules *lr, const char *path, mode_t type)
 {
 	int looks = 0;
 
 	for (const char *name = path;;) {
 		size_t n = strcspn(name, "/");
 
-		if (never_in_repository(name, n)) {
+		if (never_in_repository(name, n) ||
+			(S_ISLNK(type) && never_holds_repositories(name, n))) {
 			size_t above = name > path ? (size_t)(name - path) - 1 : 0;
 			cleanup_free char *dir = xmemdupz(path, above);
 
@@ -118,7 +119,7 @@ liverules_is_trap(const struct liverules *lr, const char *path, mode_t type)
 		return false;
 	if (never_is_git(base, n) || (S_ISLNK(type) && never_leads(base, n)))
 		return true;
-	return completes_repository(lr, dir, base) || is_in_repository(lr, path);
+	return completes_repository(lr, dir, base) || is_in_repository(lr, path, type);
 }
 
 bool

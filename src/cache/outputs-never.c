@@ -124,12 +124,13 @@ makes_repo(const struct check *c, const char *path)
 }
 
 static bool
-turns_repo(const struct check *c, const char *path)
+turns_repo(const struct check *c, const struct output *out)
 {
-	const char *base = path_base(path);
+	const char *path = out->path, *base = path_base(path);
 	cleanup_free char *dir = NULL;
 
-	if (!never_in_repository(base, strlen(base)))
+	if (!never_in_repository(base, strlen(base)) &&
+		!(out->type == OUTPUT_LINK && never_holds_repositories(base, strlen(base))))
 		return false;
 	dir = xmemdupz(path, path_parent_len(path));
 	return never_is_repo(never_repo_bits_at(c->rootfd, dir));
@@ -151,7 +152,7 @@ why_not(const struct check *c, const struct output *out)
 	if (out->type == OUTPUT_LINK &&
 		(never_leads(base, strlen(base)) || outputs_is_manifest(c->set, out->path)))
 		return "a link of this name leads to what others would obey";
-	return turns_repo(c, out->path) ? "a git repository would obey it" : NULL;
+	return turns_repo(c, out) ? "a git repository would obey it" : NULL;
 }
 
 const struct output *

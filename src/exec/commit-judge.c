@@ -116,7 +116,8 @@ is_freed_config(const struct commit *c, const struct entry *en)
 	       (en->type == ENTRY_FILE || en->type == ENTRY_WHITEOUT);
 }
 
-/* Whether it is, at any depth, in what a repository of the host obeys: its config, its hooks. */
+/* Whether it is, at any depth, in what a repository of the host obeys: its config, its hooks. Or a link that would
+ * put another repository in the place of one of its own. */
 static bool
 is_in_repository(const struct commit *c, const struct entry *en)
 {
@@ -124,8 +125,10 @@ is_in_repository(const struct commit *c, const struct entry *en)
 		const struct entry *dir = &c->v[at->parent];
 		const char *base = path_base(at->path);
 
-		if (never_in_repository(base, strlen(base)) && dir->host == HOST_DIRECTORY &&
-			!(at == en && is_freed_config(c, en)) &&
+		if ((never_in_repository(base, strlen(base)) ||
+			    (en->type == ENTRY_LINK &&
+				    never_holds_repositories(base, strlen(base)))) &&
+			dir->host == HOST_DIRECTORY && !(at == en && is_freed_config(c, en)) &&
 			never_is_repo(never_repo_bits_at(c->rootfd, dir->path)))
 			return true;
 	}

@@ -62,6 +62,8 @@ static const struct {
 static const char *const repository_names[] = {"commondir", "config", "config.worktree", "hooks"};
 /* Directly in a repository, below these, names are those of branches and objects. */
 static const char *const repository_data[] = {"logs", "objects", "refs"};
+/* Those of submodules, and what worktrees have of their own. */
+static const char *const repository_holders[] = {"modules", "worktrees"};
 
 static bool
 is_name(const char *s, size_t n, const char *pattern)
@@ -101,6 +103,12 @@ bool
 never_in_repository(const char *name, size_t n)
 {
 	return is_one_of(name, n, repository_names, array_len(repository_names));
+}
+
+bool
+never_holds_repositories(const char *name, size_t n)
+{
+	return is_one_of(name, n, repository_holders, array_len(repository_holders));
 }
 
 bool

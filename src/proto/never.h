@@ -31,6 +31,9 @@ bool never_is_git_config(const char *path);
 bool never_is_git_data(const char *name, size_t n);
 /* What decides, in a directory that is a repository, which program runs: hooks, config, … */
 bool never_in_repository(const char *name, size_t n);
+/* In which repositories of their own stand there. A link of the name, or in one of that name, would put others in
+ * their place. */
+bool never_holds_repositories(const char *name, size_t n);
 
 /* Repositories: bits of the names by which git knows one. */
 unsigned never_repo_bit(const char *name); /* 0: it is none of them */
