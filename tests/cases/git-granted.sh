@@ -16,7 +16,7 @@ E
 # Two branches, a submodule and a linked worktree, each with its own repository in .git.
 setup() {
 	chmod -R u+rwX "$W/.git" "$T/M" "$T/wt" 2>/dev/null
-	rm -rf "$W/.git" "$T/M" "$T/wt" "$T/lib"
+	rm -rf "$W/.git" "${T:?}/M" "${T:?}/wt" "${T:?}/lib"
 	find "$W" -mindepth 1 -maxdepth 1 ! -name .vx ! -name vx.config.json -exec rm -rf {} +
 	git_ init -q "$T/lib"
 	echo l >"$T/lib/l"
@@ -60,8 +60,7 @@ works() { # NAME COMMAND: stdin is what must hold afterwards
 	E
 	exits 0 "$where: $1"
 	said_not 'sandbox violation' "$where: $1: no finding"
-	sh -c ". $T/git; cd $at && $(cat)" >"$T/after" 2>&1 && pass "$where: $1: done" ||
-		{ fail "$where: $1: done" && diag_file after "$T/after"; }
+	ok "$where: $1: done" sh -c ". $T/git; cd $at && $(cat)"
 	is "$(obeyed)" "$was" "$where: $1: what git obeys is as it was"
 }
 refused() { # NAME PATH-REGEX COMMAND
