@@ -207,6 +207,7 @@ liveplan_init(struct liveplan *p)
 {
 	*p = (struct liveplan){0};
 	htab_init(&p->manifests);
+	htab_init(&p->kept);
 }
 
 void
@@ -253,9 +254,73 @@ liveplan_make(struct liveplan *p, const struct liverules *lr, const struct strve
 	htab_release(&pl.walled);
 }
 
+/* Where nothing can be served. */
+
+static void
+keep(struct liveplan *p, const char *path, const struct stat *st, bool is_free)
+{
+	struct livekept *k = xmalloc(sizeof(*k));
+
+	*k = (struct livekept){st->st_dev, st->st_ino, st->st_mode & S_IFMT, is_free};
+	htab_putn_copy(&p->kept, path, strlen(path), k);
+}
+
+static enum fs_visit
+keep_visit(void *ctx, const struct fs_entry *entry)
+{
+	struct look *lk = ctx;
+	const struct liverules *lr = lk->pl->lr;
+	struct liveplan *p = lk->pl->p;
+	cleanup_free char *path = path_join(lk->top, entry->path);
+
+	if (is_too_much(lk->pl) || p->kept.n >= LIVE_BINDS_MAX)
+		return FS_VISIT_STOP;
+	if (liveplan_is_apart(p, entry->st))
+		return FS_VISIT_SKIP;
+	if (S_ISDIR(entry->st->st_mode) && never_is_git(entry->name, strlen(entry->name))) {
+		keep(p, path, entry->st, true);
+		return FS_VISIT_CONTINUE;
+	}
+	if (!liverules_may_change(lr, path, entry->st->st_mode & S_IFMT)) {
+		keep(p, path, entry->st, false);
+		return FS_VISIT_SKIP;
+	}
+	if (!strcmp(entry->name, "HEAD")) {
+		cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
+
+		if (liverules_is_repository(lr, dir))
+			keep(p, path, entry->st, true);
+	}
+	return FS_VISIT_CONTINUE;
+}
+
+int
+liveplan_make_bare(struct liveplan *p, const struct liverules *lr, const struct strvec *tops,
+	const char **ret_top)
+{
+	struct planning pl = {.p = p, .lr = lr};
+
+	for (size_t i = 0; i < tops->n; i++) {
+		struct look lk = {&pl, tops->v[i]};
+
+		if (liveplan_binds(p, tops->v[i]))
+			continue;
+		if (p->nwrites >= LIVE_WRITES_MAX ||
+			fs_walk(lr->host, tops->v[i], keep_visit, &lk)) {
+			*ret_top = tops->v[i];
+			return -1;
+		}
+		bind_it(&pl, tops->v[i], true, open_dir(&pl, tops->v[i]));
+	}
+	return 0;
+}
+
 void
 liveplan_release(struct liveplan *p)
 {
+	for (size_t i = 0; i < p->kept.n; i++)
+		free(p->kept.entries[i].value);
+	htab_release(&p->kept);
 	for (size_t i = 0; i < p->n; i++) {
 		free(p->v[i].path);
 		fd_close(&p->v[i].fd);

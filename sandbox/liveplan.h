@@ -45,6 +45,15 @@ struct livemanifest {
 	struct timespec ctime;
 };
 
+/* A name that is never committed and was there at the start, where nothing can be served: it is covered by itself,
+ * read-only, and known again by this. */
+struct livekept {
+	dev_t dev;
+	ino_t ino;
+	mode_t type;
+	bool is_free; /* a .git, in which names are kept, and the HEAD of a repository: only known again */
+};
+
 /* A directory by what it is. */
 struct liveplace {
 	dev_t dev;
@@ -57,6 +66,7 @@ struct liveplan {
 	struct liveplace *apart; /* not looked into */
 	size_t napart, apart_cap;
 	struct htab manifests; /* path from the workspace -> struct livemanifest */
+	struct htab kept;      /* path -> struct livekept */
 	bool cut;              /* a limit was met: some are served that could have been bound */
 };
 
@@ -67,6 +77,10 @@ void liveplan_leave_out(struct liveplan *p, const struct stat *dir);
 bool liveplan_is_apart(const struct liveplan *p, const struct stat *st);
 /* Of the directories `tops`, or, where that is NULL, of all: then the root of the rules is always served. */
 void liveplan_make(struct liveplan *p, const struct liverules *lr, const struct strvec *tops);
+/* The same where nothing can be served: each of the directories is bound, whatever is in it. -1: not in *ret_top, which
+ * cannot be read, or has too many names or too many of those that are never committed. */
+int liveplan_make_bare(struct liveplan *p, const struct liverules *lr, const struct strvec *tops,
+	const char **ret_top);
 /* NULL: the directory itself is not bound. */
 const struct livebind *liveplan_binds(const struct liveplan *p, const char *path);
 void liveplan_release(struct liveplan *p);

@@ -112,6 +112,21 @@ has_changed(const struct scan *s, const struct stat *st)
 		       st->st_ctim.tv_nsec >= s->o->since.tv_nsec);
 }
 
+/* Where nothing was served there can be such names from the start. One that is another by now is told, and stands:
+ * the command could not change it, but the host may have, as git does when it sets something. Not so a whole .git. */
+static bool
+was_there(struct scan *s, const char *path, const struct stat *st)
+{
+	const struct livekept *k = htab_get(&s->o->plan->kept, path);
+	bool is_same = k && k->dev == st->st_dev && k->ino == st->st_ino;
+
+	if (!k || (k->is_free && S_ISDIR(k->type) && !is_same))
+		return false;
+	if (!k->is_free && !is_same)
+		add(s, path, NULL);
+	return true;
+}
+
 static bool
 is_planted(const struct scan *s, const char *path, const struct fs_entry *entry)
 {
@@ -124,6 +139,9 @@ is_planted(const struct scan *s, const char *path, const struct fs_entry *entry)
 			!liverules_is_called_repository(s->o->rules, dir))
 			return true;
 	}
+	/* Among such names each is asked for as one that is served. */
+	if (s->o->plan->kept.n)
+		return !liverules_may_change(s->o->rules, path, entry->st->st_mode & S_IFMT);
 	return liverules_ends_never(s->o->rules, path, entry->st->st_mode & S_IFMT);
 }
 
@@ -150,6 +168,10 @@ visit(void *ctx, const struct fs_entry *entry)
 
 	if (liveplan_is_apart(s->o->plan, entry->st))
 		return FS_VISIT_SKIP;
+	if (s->o->plan->kept.n && was_there(s, path, entry->st))
+		return S_ISDIR(mode) && !never_is_git(entry->name, strlen(entry->name))
+			       ? FS_VISIT_SKIP
+			       : FS_VISIT_CONTINUE;
 	if (is_planted(s, path, entry)) {
 		move_out(s, entry->parent, entry->name, path);
 		return FS_VISIT_SKIP;

@@ -72,6 +72,38 @@ find_apart(struct outside *o, const struct setup *s)
 	}
 }
 
+/* init opens it itself: only in its user namespace can it mount with it. */
+static bool
+can_serve(const struct setup *s)
+{
+	cleanup_close int fd =
+		s->spec.fuse_off ? -1 : open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	return fd >= 0;
+}
+
+/* What is there now is covered by itself, read-only, what comes is found at the end: as well kept, but nobody is told
+ * of an attempt, and what is covered cannot be renamed or removed together with what it is in. */
+static void
+make_bare(struct outside *o, struct setup *s)
+{
+	const char *top;
+
+	liveplan_release(&o->plan);
+	liveplan_init(&o->plan);
+	find_apart(o, s);
+	if (liveplan_make_bare(&o->plan, &o->live, &o->tops, &top))
+		setup_die(0,
+			"let this user open /dev/fuse (in a container: --device /dev/fuse), or "
+			"grant "
+			"directories further down",
+			"/%s has too many names, or some that cannot be read, to keep out of it "
+			"without "
+			"/dev/fuse what is never written unless its own path is granted",
+			top);
+	o->is_served = false;
+}
+
 void
 outside_prepare(struct setup *s)
 {
@@ -91,6 +123,8 @@ outside_prepare(struct setup *s)
 	liveplan_make(&o->plan, &o->live, &o->tops);
 	for (size_t i = 0; i < o->tops.n; i++)
 		o->is_served |= !liveplan_binds(&o->plan, o->tops.v[i]);
+	if (o->is_served && !can_serve(s))
+		make_bare(o, s);
 }
 
 ssize_t

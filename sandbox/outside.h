@@ -18,7 +18,7 @@ struct outside {
 	struct ruleset *rules;
 	struct liverules live;
 	struct liveplan plan;
-	bool is_served; /* one at least cannot be bound as it is */
+	bool is_served; /* one at least is not bound as it is */
 };
 
 void outside_prepare(struct setup *s);

@@ -162,14 +162,8 @@ make_outside(struct view *v)
 		return;
 	v->outside_dev = v->s->spec.fuse_off ? -1 : open_fuse();
 	if (v->outside_dev < 0)
-		setup_die(0,
-			"let this user open /dev/fuse (in a container: --device /dev/fuse), or "
-			"grant directories in which nothing of the kind is",
-			"a directory that is granted for writing outside of the workspace holds "
-			"what is never written unless its own path is granted (hooks and settings "
-			"of "
-			"git, editors, shells), and what keeps that needs /dev/fuse, which cannot "
-			"be used here");
+		setup_die(
+			0, "start again", "/dev/fuse could be opened before, and cannot any more");
 	v->outside = mount_fuse(
 		v, v->outside_dev, "vx-outside", v->s->maps_all ? "default_permissions" : "rw");
 	if (v->outside < 0)
@@ -536,6 +530,13 @@ take_outside(struct view *v)
 			continue;
 		v->binds[v->nbinds - 1].dev = b->dev;
 		v->binds[v->nbinds - 1].ino = b->ino;
+	}
+	for (size_t i = 0; i < o->plan.kept.n; i++) {
+		const struct livekept *k = o->plan.kept.entries[i].value;
+
+		/* A link is no place for a mount, and where it leads is not in question here. */
+		if (!k->is_free && !S_ISLNK(k->type))
+			view_keep(v, outside_path(v, o->plan.kept.entries[i].key));
 	}
 	if (o->plan.cut)
 		setup_note("what is granted for writing outside of the workspace has more "

@@ -127,4 +127,46 @@ ok" "$v: what a rule names is written"
 	unlike "$ERR" planted "$v: and nothing of it is told"
 	rm -rf "$W/.git" "$W/.husky" "$T/besides"
 done
+
+# --- without FUSE: what is there is covered by itself, what comes is found at the end ---------------
+fresh
+ln -s /etc "$D/repo/.cargo"
+mkdir "$D/repo/.husky"
+obeyed() (cd "$D" && find repo/deep/er/.git bare \( -name hooks -o -name config -o -name commondir \) -exec ls -ldn {} +; ls -dn repo/.husky)
+was=$(obeyed)
+box "cd $D/repo; echo 1 >new && echo ok; cd deep/er
+for p in hooks/post-commit hooks/update.sample config ../../.husky/h; do echo evil 2>/dev/null >.git/\$p && echo \$p; done
+rm -rf .git/hooks 2>/dev/null; mv .git/config .git/c 2>/dev/null; mv ../../.husky ../../h 2>/dev/null
+echo evil >.git/commondir; echo ref >.git/HEAD; mkdir -p ../../x; echo e >../../x/.envrc
+cd $D/bare; mkdir -p modules/m/objects modules/m/refs; echo ref >modules/m/HEAD; echo evil >config.worktree; echo evil 2>/dev/null >config
+git init -q $D/repo/other; test -e $D/repo/other/.git && echo made" fuse-off "write $D/repo" "write $D/bare"
+prints "ok
+made" "no FUSE: what may be written is, and nothing that is there"
+is "$(obeyed)" "$was" "no FUSE: what is obeyed is what it was"
+for p in repo/deep/er/.git/commondir repo/x/.envrc repo/other/.git bare/modules/m/HEAD bare/config.worktree; do
+	moved "$p" "no FUSE: moved: $p"
+	not_ok "no FUSE: not there: $p" test -e "$D/$p"
+done
+is "$(grep -c planted "$ERR")" 5 "no FUSE: no more than these"
+is "$(cat "$D/repo/deep/er/.git/HEAD")" ref "no FUSE: a HEAD that was there stays"
+
+# Moved with what it is in, it is what it was; a new one in its place is none.
+fresh
+box "cd $D/repo/deep/er && mv .git old && echo evil 2>/dev/null >old/hooks/post-commit
+mkdir .git && mv old/objects old/refs old/HEAD .git && mkdir .git/hooks && echo evil >.git/hooks/post-commit; echo done" fuse-off "write $D/repo"
+prints done "no FUSE: another repository in its place"
+is "$(find "$D/repo/deep/er" -name post-commit ! -path '*vx-moved-out*')" "" "no FUSE: its hooks are not obeyed"
+
+# git sets something meanwhile, outside: that is not taken away.
+fresh
+fifo to from
+spec "echo up >$T/from; read -r line <$T/to" fuse-off "write $D/repo"
+timeout 60 "$VX_SANDBOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null &
+BOX=$!
+is "$(await from)" up "no FUSE: it runs"
+git_ -C "$D/repo/deep/er" config core.x host
+echo go >"$T/to"
+wait "$BOX"
+is "$(git_ -C "$D/repo/deep/er" config core.x)" host "no FUSE: a config that the host has replaced stays"
+like "$ERR" "planted $D/repo/deep/er/.git/config, which stands" "no FUSE: and is told, to be looked at"
 done_testing
