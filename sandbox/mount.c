@@ -6,6 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+enum {
+	/* Of /dev/fuse, in every kernel. */
+	FUSE_MAJOR = 10,
+	FUSE_MINOR = 229,
+};
 
 int
 mount_new(const char *type, unsigned attrs, const char *const *options)
@@ -25,6 +33,18 @@ mount_new(const char *type, unsigned attrs, const char *const *options)
 	if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
 		return -1;
 	return fsmount(context, FSMOUNT_CLOEXEC, attrs);
+}
+
+int
+mount_open_fuse(void)
+{
+	cleanup_close int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISCHR(st.st_mode) ||
+		st.st_rdev != makedev(FUSE_MAJOR, FUSE_MINOR))
+		return -1;
+	return take_fd(&fd);
 }
 
 int

@@ -10,6 +10,9 @@
 /* A new file system. options: key, value, ..., NULL; a value of "" makes a flag. attrs: MOUNT_ATTR_*. */
 int mount_new(const char *type, unsigned attrs, const char *const *options);
 
+/* The device of FUSE, -1 where it cannot be opened. (Containers are kept from it by another in its place.) */
+int mount_open_fuse(void);
+
 /* A copy of the mount at dirfd/path (path "": dirfd itself), with what is mounted below when deep. */
 int mount_clone(int dirfd, const char *path, bool deep);
 

@@ -7,6 +7,7 @@
  * its hooks are refused and told. All paths are from the root of the host.
  */
 #include "sandbox/outside.h"
+#include "sandbox/mount.h"
 #include "sandbox/setup.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -76,8 +77,7 @@ find_apart(struct outside *o, const struct setup *s)
 static bool
 can_serve(const struct setup *s)
 {
-	cleanup_close int fd =
-		s->spec.fuse_off ? -1 : open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	cleanup_close int fd = s->spec.fuse_off ? -1 : mount_open_fuse();
 
 	return fd >= 0;
 }

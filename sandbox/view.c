@@ -25,15 +25,8 @@
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-enum {
-	/* Of /dev/fuse, in every kernel. */
-	FUSE_MAJOR = 10,
-	FUSE_MINOR = 229,
-};
 
 /* New in Linux 6.8; the headers of the build may be older. */
 static const char lower_add[] = "lowerdir+";
@@ -85,19 +78,6 @@ make_proc(struct view *v)
 		setup_die(errno, no_remedy, "cannot mount a /proc for the sandbox");
 }
 
-/* Containers are kept from it by another device in its place. */
-static int
-open_fuse(void)
-{
-	cleanup_close int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) || !S_ISCHR(st.st_mode) ||
-		st.st_rdev != makedev(FUSE_MAJOR, FUSE_MINOR))
-		return -1;
-	return take_fd(&fd);
-}
-
 static int
 mount_fuse(const struct view *v, int dev, const char *source, const char *flag)
 {
@@ -117,7 +97,7 @@ make_policy_layer(struct view *v)
 {
 	v->fuse = -1;
 	/* Opened in this user namespace, or the kernel does not let us mount it here. */
-	v->fuse_dev = v->s->spec.fuse_off ? -1 : open_fuse();
+	v->fuse_dev = v->s->spec.fuse_off ? -1 : mount_open_fuse();
 	if (v->fuse_dev < 0)
 		return;
 	/* Read-only: else each listing updates atime and costs a request (findings 2). */
@@ -140,7 +120,7 @@ make_live(struct view *v)
 	v->live = v->live_dev = -1;
 	if (!v->s->spec.live)
 		return;
-	v->live_dev = v->s->spec.fuse_off ? -1 : open_fuse();
+	v->live_dev = v->s->spec.fuse_off ? -1 : mount_open_fuse();
 	if (v->live_dev < 0)
 		setup_die(0,
 			"let this user open /dev/fuse (in a container: --device /dev/fuse), or use "
@@ -160,7 +140,7 @@ make_outside(struct view *v)
 	v->outside = v->outside_dev = -1;
 	if (!v->s->outside.is_served)
 		return;
-	v->outside_dev = v->s->spec.fuse_off ? -1 : open_fuse();
+	v->outside_dev = v->s->spec.fuse_off ? -1 : mount_open_fuse();
 	if (v->outside_dev < 0)
 		setup_die(
 			0, "start again", "/dev/fuse could be opened before, and cannot any more");

@@ -153,8 +153,8 @@ is "$(cat "$D/repo/deep/er/.git/HEAD")" ref "no FUSE: a HEAD that was there stay
 # Moved with what it is in, it is what it was; a new one in its place is none.
 fresh
 box "cd $D/repo/deep/er && mv .git old && echo evil 2>/dev/null >old/hooks/post-commit
-mkdir .git && mv old/objects old/refs old/HEAD .git && mkdir .git/hooks && echo evil >.git/hooks/post-commit; echo done" fuse-off "write $D/repo"
-prints done "no FUSE: another repository in its place"
+mkdir .git && mv old/objects old/refs old/HEAD .git && mkdir .git/hooks && echo evil >.git/hooks/post-commit; echo replaced" fuse-off "write $D/repo"
+prints replaced "no FUSE: another repository in its place"
 is "$(find "$D/repo/deep/er" -name post-commit ! -path '*vx-moved-out*')" "" "no FUSE: its hooks are not obeyed"
 
 # git sets something meanwhile, outside: that is not taken away.
