@@ -95,6 +95,23 @@ E
 findings 2 "a link in the place of .cargo and .claude"
 is "$(left)" "./a/gen/commands/c ./a/gen/config.toml " "what it leads to is only a file"
 
+# In any case of letters, some of each.
+rm -rf a
+git_ init -q a/repo
+box '{ "allow": { "write": ["**"] } }' <<'E'
+mkdir -p a/.Git/hooks a/x/.gIT
+echo x >a/.Git/hooks/post-commit
+echo x >a/vx.CONFIG.json
+echo x >a/Vx.Workspace.jsoN
+echo x >a/.eNvRc
+echo x >a/Vx-lock.JSON
+echo x >a/repo/.git/Config.Worktree
+echo x >a/repo/.git/HOOKS
+E
+findings 8 "names in mixed case"
+is "$(find a -name repo -prune -o ! -type d -print)" "" "none is committed"
+is "$(find a/repo/.git -iname 'hooks' -o -iname 'config*' | wc -l)" 2 "nor into a repository"
+
 # What is there already is neither changed nor removed.
 rm -rf a
 mkdir -p a/.husky
