@@ -41,19 +41,73 @@ compare(const void *a, const void *b)
 }
 
 static void
-ok_plan(const char *want, const char *name)
+ok_binds(struct liveplan *p, const char *want, const char *name)
 {
 	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+
+	if (p->n)
+		qsort(p->v, p->n, sizeof(*p->v), compare);
+	for (size_t i = 0; i < p->n; i++)
+		strbuf_addf(&sb, "%s%s%s", i ? " " : "", p->v[i].path, p->v[i].write ? "+" : "");
+	ok_str(sb.buf, want, name);
+}
+
+static void
+ok_plan(const char *want, const char *name)
+{
 	struct liveplan p;
 
 	compile();
 	liveplan_init(&p);
 	liveplan_make(&p, &lr, NULL);
-	if (p.n)
-		qsort(p.v, p.n, sizeof(*p.v), compare);
-	for (size_t i = 0; i < p.n; i++)
-		strbuf_addf(&sb, "%s%s%s", i ? " " : "", p.v[i].path, p.v[i].write ? "+" : "");
-	ok_str(sb.buf, want, name);
+	ok_binds(&p, want, name);
+	liveplan_release(&p);
+	tree_remove(&t);
+}
+
+/* Of some directories, as what is granted outside. */
+static void
+test_tops(void)
+{
+	cleanup_strvec struct strvec tops = STRVEC_INIT;
+	cleanup_strbuf struct strbuf kept = STRBUF_INIT;
+	struct liveplan p;
+	const char *bad = "";
+	struct stat st;
+
+	BEGIN("plain/sub/x", "beside/x", "m/.git/HEAD", "m/.git/objects/o", "m/.git/refs/r",
+		"m/.git/hooks/h", "m/.git/logs/l", "m/.git/info/i", "m/.git/config",
+		"m/.git/modules/s/HEAD", "m/.git/modules/s/objects/o", "m/.git/modules/s/refs/r",
+		"m/.git/modules/s/hooks/h", "holds/w/.git/hooks/h", "holds/w/.envrc", "holds/y");
+	strvec_push(&tops, "holds");
+	strvec_push(&tops, "m/.git");
+	strvec_push(&tops, "plain");
+	for (size_t i = 0; i < tops.n; i++)
+		rule(SPEC_WRITE, false, tops.v[i]);
+	compile();
+	if (fs_stat_beneath(t.fd, "holds/w", &st))
+		tree_die("stat");
+	liveplan_init(&p);
+	liveplan_leave_out(&p, &st);
+	liveplan_make(&p, &lr, &tops);
+	ok_binds(&p, "holds+ m/.git/logs+ m/.git/objects+ m/.git/refs+ plain+",
+		"nothing beside them, nothing of what is apart, and of a repository what it obeys "
+		"nothing of");
+	ok(liveplan_binds(&p, "plain") && !liveplan_binds(&p, "m/.git"), "which is asked for");
+	liveplan_release(&p);
+
+	liveplan_init(&p);
+	liveplan_leave_out(&p, &st);
+	ok_int(liveplan_make_bare(&p, &lr, &tops, &bad), 0, "where nothing can be served");
+	ok_binds(&p, "holds+ m/.git+ plain+", "each is bound");
+	for (size_t i = 0; i < p.kept.n; i++) {
+		const struct livekept *k = p.kept.entries[i].value;
+
+		if (!k->is_free)
+			strbuf_addf(&kept, "%s ", p.kept.entries[i].key);
+	}
+	ok_str(kept.buf, "m/.git/config m/.git/hooks m/.git/modules/s/hooks ",
+		"and what is in it covered");
 	liveplan_release(&p);
 	tree_remove(&t);
 }
@@ -219,6 +273,7 @@ int
 main(void)
 {
 	test_plan();
+	test_tops();
 	test_changes();
 	test_scan();
 	return tap_done();
