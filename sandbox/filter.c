@@ -59,6 +59,8 @@ enum action {
 	SOCKET,
 	SOCKETPAIR,
 	SOCKETCALL,
+	OWNER,    /* ids in arguments 1 and 2 */
+	OWNER_AT, /* 2 and 3 */
 	N_ACTIONS
 };
 
@@ -126,6 +128,14 @@ static const struct row {
 	ROW("socket", SOCKET, 41, 359, 198),
 	ROW("socketpair", SOCKETPAIR, 53, 360, 199),
 	ROW("socketcall", SOCKETCALL, -1, 102, -1),
+	/* all but those with ids of 16 bits */
+	ROW("chown", OWNER, 92, -1, -1),
+	ROW("lchown", OWNER, 94, -1, -1),
+	ROW("fchown", OWNER, 93, -1, 55),
+	ROW("fchownat", OWNER_AT, 260, 298, 54),
+	ROW("chown32", OWNER, -1, 212, -1),
+	ROW("lchown32", OWNER, -1, 198, -1),
+	ROW("fchown32", OWNER, -1, 207, -1),
 };
 
 struct filter_row
@@ -236,9 +246,22 @@ settle(const struct filter_options *o, enum action act)
 	case CLONE:
 	case UNSHARE:
 		return o->nested ? ALLOW : act;
+	case OWNER:
+	case OWNER_AT:
+		return o->asks && !o->maps_all ? act : ALLOW;
 	default:
 		return act;
 	}
+}
+
+static void
+ask_for_id(struct program *p, unsigned arg, uint32_t own)
+{
+	load_arg(p, arg);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, 3, 0, own);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, FILTER_NO_ID);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, FILTER_UNNAMED);
+	ret(p, SECCOMP_RET_USER_NOTIF);
 }
 
 /* What happens to the call; A holds anything afterwards. */
@@ -246,6 +269,8 @@ static void
 emit_action(struct program *p, enum action act)
 {
 	bool unix_sockets = p->o->unix_sockets;
+	uint32_t no_socket = p->o->asks ? SECCOMP_RET_USER_NOTIF : eperm;
+	unsigned first_id = act == OWNER ? 1 : 2;
 
 	switch (act) {
 	case REFUSE:
@@ -276,7 +301,7 @@ emit_action(struct program *p, enum action act)
 		load_arg(p, 0);
 		on_equal(p, AF_INET, SECCOMP_RET_ALLOW);
 		on_equal(p, AF_INET6, SECCOMP_RET_ALLOW);
-		on_equal(p, AF_UNIX, unix_sockets ? SECCOMP_RET_ALLOW : eperm);
+		on_equal(p, AF_UNIX, unix_sockets ? SECCOMP_RET_ALLOW : no_socket);
 		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 3, AF_NETLINK);
 		load_arg(p, 2);
 		on_equal(p, 0 /* NETLINK_ROUTE */, SECCOMP_RET_ALLOW);
@@ -290,8 +315,8 @@ emit_action(struct program *p, enum action act)
 		if (!unix_sockets) {
 			load_arg(p, 1);
 			emit(p, BPF_ALU | BPF_AND | BPF_K, 0, 0, TYPE_MASK);
-			on_equal(p, SOCK_DGRAM, eperm);
-			on_equal(p, SOCK_RAW, eperm);
+			on_equal(p, SOCK_DGRAM, no_socket);
+			on_equal(p, SOCK_RAW, no_socket);
 		}
 		break;
 	case SOCKETCALL:
@@ -299,6 +324,11 @@ emit_action(struct program *p, enum action act)
 		load_arg(p, 0);
 		on_equal(p, CALL_SOCKET, eperm);
 		on_equal(p, CALL_SOCKETPAIR, eperm);
+		break;
+	case OWNER:
+	case OWNER_AT:
+		ask_for_id(p, first_id, p->o->uid);
+		ask_for_id(p, first_id + 1, p->o->gid);
 		break;
 	default:
 		break;
@@ -421,13 +451,49 @@ filter_build(const struct filter_options *o, struct sock_filter *code)
 	return p.n;
 }
 
-void
-filter_install(const struct filter_options *o)
+static int
+install(const struct filter_options *o)
 {
 	struct sock_filter code[FILTER_MAX];
 	struct sock_fprog prog = {(unsigned short)filter_build(o, code), code};
 
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog))
+	/* Once the listener has taken a question only a signal that kills ends the call: without that every
+	 * SIGCHLD would have it asked anew. */
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		o->asks ? SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+			: 0,
+		&prog);
+}
+
+int
+filter_install(const struct filter_options *o)
+{
+	struct filter_options silent = *o;
+	int fd = install(o);
+
+	if (o->asks && fd >= 0)
+		return fd;
+	silent.asks = false;
+	if (fd && install(&silent))
 		setup_die(errno, "the kernel needs CONFIG_SECCOMP_FILTER",
 			"cannot install the filter of system calls");
+	return -1;
+}
+
+struct filter_question
+filter_question(const struct seccomp_data *d)
+{
+	struct filter_question q = {false, FILTER_NO_ID, FILTER_NO_ID};
+
+	for (size_t i = 0; i < array_len(rows); i++) {
+		int nr = d->arch == NATIVE ? rows[i].call.native : rows[i].call.compat;
+		size_t first = rows[i].act == OWNER ? 1 : 2;
+
+		if (nr != d->nr || (rows[i].act != OWNER && rows[i].act != OWNER_AT))
+			continue;
+		q.is_owner = true;
+		q.uid = (uint32_t)d->args[first];
+		q.gid = (uint32_t)d->args[first + 1];
+	}
+	return q;
 }

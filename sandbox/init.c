@@ -152,10 +152,18 @@ void
 init_run(struct setup *s, int cwd, bool detached)
 {
 	struct report started = {.type = REPORT_STARTED};
-	struct filter_options filter = {s->spec.unix_sockets, s->spec.nested};
+	struct filter_options filter = {
+		.unix_sockets = s->spec.unix_sockets,
+		.nested = s->spec.nested,
+		/* A process has one listener at most: the one sandbox in another shall have it. */
+		.asks = !s->spec.nested && !(s->spec.unix_sockets && s->maps_all),
+		.maps_all = s->maps_all,
+		.uid = s->uid,
+		.gid = s->gid,
+	};
 	struct signalfd_siginfo info;
 	int children = watch_children(), wstatus = 0;
-	int keep[] = {s->report[1], s->control[0], s->null, children, cwd};
+	int keep[] = {s->report[1], s->control[0], s->null, children, cwd}, listener;
 	pid_t command;
 
 	/* Out of the scratch, and no fd of the set-up is left. */
@@ -166,12 +174,14 @@ init_run(struct setup *s, int cwd, bool detached)
 	 * refuses it to the command as well, and so does the filter. */
 	syscall(SYS_keyctl, JOIN_SESSION_KEYRING, NULL);
 	caps_drop(s);
-	filter_install(&filter);
+	listener = filter_install(&filter);
 
 	/* Before the command can ask for anything: what it is denied comes after this on the wire. */
 	started.u.started.detached = detached;
 	started.u.started.at = preload_settle(&s->preload);
-	setup_report(&started);
+	setup_report_fd(&started, listener);
+	/* Whoever holds it could answer in the helper's place. */
+	fd_close(&listener);
 	command = start_command(s, cwd);
 	close(cwd);
 	/* Only the command's processes hold its output open. */

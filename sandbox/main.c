@@ -23,6 +23,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -195,7 +196,10 @@ open_places(struct setup *s)
 	}
 	s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	s->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	if (s->null < 0 || s->self < 0 || fd_pipe(s->report) || fd_pipe(s->control))
+	/* Sockets: the listener of the filter (init.c) is handed over on it. */
+	if (s->null < 0 || s->self < 0 ||
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->report) ||
+		fd_pipe(s->control))
 		setup_die(errno, "see the cause", "cannot open what the set-up needs");
 }
 

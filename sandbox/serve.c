@@ -12,6 +12,7 @@
  * from outside the helper does hold them all up, until it goes on, is killed, or the kernel gives up on
  * it: layer.c, REQUEST_TIMEOUT.)
  */
+#include "sandbox/asked.h"
 #include "sandbox/layer.h"
 #include "sandbox/livewall.h"
 #include "sandbox/setup.h"
@@ -46,6 +47,7 @@ struct server {
 	struct wall *wall;
 	struct layer *layer;
 	struct livewall *livewall, *outwall; /* of the workspace; of what is outside */
+	struct asked asked;
 	char line[8];                        /* what came over sigfd since the last newline */
 	size_t nline;
 	bool is_started, is_over, is_killed;
@@ -55,16 +57,16 @@ struct server {
 };
 
 static void
-read_proc(const struct server *sv, uint32_t pid, const char *name, struct strbuf *ret)
+read_proc(int proc, uint32_t pid, const char *name, struct strbuf *ret)
 {
 	char path[64], text[MAX_CMDLINE];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%u/%s", (unsigned)pid, name);
 	if (!strcmp(name, "exe")) {
-		n = readlinkat(sv->proc, path, text, sizeof(text));
+		n = readlinkat(proc, path, text, sizeof(text));
 	} else {
-		cleanup_close int fd = openat(sv->proc, path, O_RDONLY | O_CLOEXEC);
+		cleanup_close int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
 
 		n = fd < 0 ? -1 : read(fd, text, sizeof(text));
 	}
@@ -76,6 +78,14 @@ read_proc(const struct server *sv, uint32_t pid, const char *name, struct strbuf
 		if (!text[i])
 			text[i] = ' ';
 	strbuf_add(ret, text, (size_t)n);
+}
+
+static void
+read_process(int proc, uint32_t pid, struct status_denial *ret)
+{
+	read_proc(proc, pid, "comm", &ret->program);
+	read_proc(proc, pid, "exe", &ret->exe);
+	read_proc(proc, pid, "cmdline", &ret->cmdline);
 }
 
 /* Whether the core might make a finding of it. */
@@ -146,11 +156,43 @@ on_denied(void *ctx, const struct layer_denial *d)
 	st.u.denial.op = d->op;
 	st.u.denial.pid = d->pid;
 	strbuf_adds(&st.u.denial.path, d->path);
-	if (d->pid && !is_much) {
-		read_proc(sv, d->pid, "comm", &st.u.denial.program);
-		read_proc(sv, d->pid, "exe", &st.u.denial.exe);
-		read_proc(sv, d->pid, "cmdline", &st.u.denial.cmdline);
-	}
+	if (d->pid && !is_much)
+		read_process(sv->proc, d->pid, &st.u.denial);
+	tell(&st);
+	status_release(&st);
+}
+
+/* "NSpid:	OURS …	INNERMOST" */
+static uint32_t
+pid_inside(int proc, uint32_t pid)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	struct err ignored = ERR_INIT;
+	const char *line, *end;
+	char path[32];
+
+	snprintf(path, sizeof(path), "%u/status", (unsigned)pid);
+	if (fd_read_file(proc, path, 64 << 10, &text, &ignored))
+		return 0;
+	line = strstr(text.buf, "\nNSpid:");
+	end = line ? strchr(line + 1, '\n') : NULL;
+	while (end && end > line && end[-1] >= '0' && end[-1] <= '9')
+		end--;
+	return end ? (uint32_t)strtoul(end, NULL, 10) : 0;
+}
+
+/* These are in no total: nothing was hidden, and no path is theirs. */
+static void
+on_asked(void *ctx, const struct asked_call *call)
+{
+	struct server *sv = ctx;
+	struct status st;
+
+	status_init(&st, STATUS_DENIAL);
+	st.u.denial.op = call->op;
+	st.u.denial.pid = pid_inside(sv->asked.proc, call->pid);
+	strbuf_adds(&st.u.denial.path, call->what);
+	read_process(sv->asked.proc, call->pid, &st.u.denial);
 	tell(&st);
 	status_release(&st);
 }
@@ -300,12 +342,10 @@ static void
 on_report(struct server *sv)
 {
 	struct report r;
-	ssize_t n = read(sv->s->report[0], &r, sizeof(r));
+	int fd;
 
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	if (n != sizeof(r)) {
-		sv->is_over = true;
+	if (setup_take_report(sv->s->report[0], &r, &fd)) {
+		sv->is_over = errno != EINTR && errno != EAGAIN;
 		return;
 	}
 	switch (r.type) {
@@ -319,6 +359,7 @@ on_report(struct server *sv)
 			strvec_push(&sv->notes, r.u.note);
 		break;
 	case REPORT_STARTED:
+		sv->asked.fd = fd;
 		on_started(sv, &r);
 		break;
 	case REPORT_EXIT:
@@ -397,8 +438,10 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 		.live = -1,
 		.outside = -1,
 		.proc = -1,
+		.asked = {.fd = -1, .proc = s->proc, .told = on_asked},
 	};
 
+	sv.asked.ctx = &sv;
 	fd_set_nonblock(s->report[0]);
 	fd_set_nonblock(s->control[1]);
 	tell_queue(true);
@@ -411,6 +454,7 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 			{.fd = tell_fd(), .events = POLLOUT},
 			{.fd = sv.livewall ? sv.live : -1, .events = POLLIN},
 			{.fd = sv.outwall ? sv.outside : -1, .events = POLLIN},
+			{.fd = sv.asked.fd, .events = POLLIN},
 		};
 
 		if (poll(fds, array_len(fds), -1) < 0) {
@@ -428,6 +472,10 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 			fd_close(&sv.live);
 		if (fds[6].revents && !sv.is_over && livewall_serve(sv.outwall, sv.outside))
 			fd_close(&sv.outside);
+		if (fds[7].revents & POLLIN)
+			asked_serve(&sv.asked);
+		else if (fds[7].revents)
+			fd_close(&sv.asked.fd); /* nobody is left to ask */
 		if (fds[2].revents && !sv.is_over)
 			on_signals(&sv);
 		if (fds[4].revents)
@@ -456,6 +504,7 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 	fd_close(&sv.fuse);
 	fd_close(&sv.live);
 	fd_close(&sv.outside);
+	fd_close(&sv.asked.fd);
 	tell_queue(false);
 	strvec_release(&sv.notes);
 	layer_free(sv.layer);

@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static int report_fd = -1;
@@ -20,13 +22,62 @@ setup_report_to(int fd)
 	report_fd = fd;
 }
 
+/* Room for one file beside a report. */
+union passed {
+	char room[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+void
+setup_report_fd(const struct report *r, int fd)
+{
+	struct iovec data = {(void *)(uintptr_t)r, sizeof(*r)};
+	union passed passed = {{0}};
+	struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1};
+	ssize_t n;
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		m.msg_control = passed.room;
+		m.msg_controllen = sizeof(passed.room);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	while ((n = sendmsg(report_fd, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+		;
+	/* The helper is gone: then its death signal is on the way, and nothing else is left to do. */
+	if (n != sizeof(*r))
+		_exit(EXIT_SETUP);
+}
+
 void
 setup_report(const struct report *r)
 {
-	_Static_assert(sizeof(*r) <= PIPE_BUF, "a report is one atomic write");
-	/* The helper is gone: then its death signal is on the way, and nothing else is left to do. */
-	if (fd_write_all(report_fd, r, sizeof(*r)))
-		_exit(EXIT_SETUP);
+	setup_report_fd(r, -1);
+}
+
+int
+setup_take_report(int from, struct report *ret, int *ret_fd)
+{
+	struct iovec data = {ret, sizeof(*ret)};
+	union passed passed;
+	struct msghdr m = {.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = passed.room,
+		.msg_controllen = sizeof(passed.room)};
+	ssize_t n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+
+	*ret_fd = -1;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+	if (n >= 0 && n != sizeof(*ret))
+		errno = EPIPE;
+	return n == sizeof(*ret) ? 0 : -1;
 }
 
 void

@@ -6,8 +6,8 @@
  *		scans what was written. Never touches the overlay.
  *	init	pid 1 inside: builds the view, gives up its rights, starts the command, reaps.
  *
- * init tells the helper by records on a pipe (struct report), the helper tells init by single bytes
- * on another. A phase that fails does not return: setup_die says the cause and the remedy.
+ * init tells the helper by records on a socket (struct report), the helper tells init by single bytes
+ * on a pipe. A phase that fails does not return: setup_die says the cause and the remedy.
  */
 #ifndef SANDBOX_SETUP_H
 #define SANDBOX_SETUP_H
@@ -73,7 +73,7 @@ enum report_type {
 	REPORT_EXIT, /* every process but init is gone */
 };
 
-/* One write, one read: smaller than PIPE_BUF. */
+/* One message. */
 struct report {
 	enum report_type type;
 	union {
@@ -109,6 +109,10 @@ struct report {
 /* From here on setup_die and setup_note go to the helper through this fd. */
 void setup_report_to(int fd);
 void setup_report(const struct report *r);
+/* With a file that the helper is to have; -1: none. It stays open here. */
+void setup_report_fd(const struct report *r, int fd);
+/* The next one, or -1 with errno, EPIPE at the end; ret_fd: a file that came with it, or -1. */
+int setup_take_report(int from, struct report *ret, int *ret_fd);
 /* Ends this process: in init by a report, in the helper by a frame or a line. num: errno or 0. */
 attr_noreturn void setup_die(int num, const char *remedy, const char *fmt, ...) attr_printf(3, 4);
 void setup_note(const char *fmt, ...) attr_printf(1, 2);

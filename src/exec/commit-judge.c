@@ -48,10 +48,11 @@ find(struct judge *j, enum denial_op op, const char *path)
 		.path = xstrdup(path),
 		.program = xstrdup(""),
 		.cmdline = xstrdup(""),
-		.grant = policy_grant_text(j->c->policy, true, path),
 	};
+	struct exec_denial *kept = denials_add_take(j->r, &d);
 
-	denials_add_take(j->r, &d);
+	if (kept)
+		kept->grant = policy_grant_text(j->c->policy, true, path);
 }
 
 static void

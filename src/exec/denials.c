@@ -15,6 +15,7 @@ denial_release(struct exec_denial *d)
 	free(d->program);
 	free(d->cmdline);
 	free(d->grant);
+	free(d->more_grant);
 	*d = (struct exec_denial){0};
 }
 
@@ -29,40 +30,82 @@ least(struct exec_result *r)
 	return worst;
 }
 
-void
+/* Sockets, owners and addresses have no directory. */
+static bool
+is_path(const struct exec_denial *d)
+{
+	return d->op != DENIAL_CONNECT && d->op != DENIAL_SOCKET && d->op != DENIAL_CHOWN;
+}
+
+static bool
+is_beside(const struct exec_denial *a, const struct exec_denial *b)
+{
+	size_t n = path_parent_len(a->path);
+
+	return a->op == b->op && a->class == b->class && is_path(a) &&
+	       n == path_parent_len(b->path) && !memcmp(a->path, b->path, n);
+}
+
+/* The first in its directory, when there are enough. */
+static struct exec_denial *
+find_full(struct exec_result *r, const struct exec_denial *d)
+{
+	struct exec_denial *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->ndenials; i++) {
+		if (!is_beside(&r->denials[i], d))
+			continue;
+		if (!first)
+			first = &r->denials[i];
+		n++;
+	}
+	return n >= DENIALS_IN_DIR ? first : NULL;
+}
+
+struct exec_denial *
 denials_add_take(struct exec_result *r, struct exec_denial *d)
 {
-	struct exec_denial *to;
+	struct exec_denial *to = find_full(r, d);
 
 	if (d->class == DENIAL_FINDING)
 		r->nfindings++;
+	if (to) {
+		to->nmore++;
+		denial_release(d);
+		return NULL;
+	}
 	if (r->ndenials < DENIALS_MAX) {
 		if (!r->ndenials)
 			r->denials = xreallocarray(r->denials, DENIALS_MAX, sizeof(*r->denials));
-		r->denials[r->ndenials++] = *d;
-		*d = (struct exec_denial){0};
-		return;
-	}
-	to = least(r);
-	if (to->class > d->class) {
+		to = &r->denials[r->ndenials++];
+	} else {
+		to = least(r);
+		if (to->class <= d->class) {
+			denial_release(d);
+			return NULL;
+		}
 		denial_release(to);
-		*to = *d;
-		*d = (struct exec_denial){0};
-		return;
 	}
-	denial_release(d);
+	*to = *d;
+	*d = (struct exec_denial){0};
+	return to;
 }
 
-static int
-compare(const void *va, const void *vb)
+void
+denials_add_advice(struct exec_result *r,
+	char *(*text)(const void *ctx, const struct exec_denial *d, const char *dir),
+	const void *ctx)
 {
-	const struct exec_denial *a = va, *b = vb;
-	int order;
+	for (size_t i = 0; i < r->ndenials; i++) {
+		struct exec_denial *d = &r->denials[i];
+		cleanup_free char *dir = NULL;
 
-	if (a->class != b->class)
-		return a->class < b->class ? -1 : 1;
-	order = strcmp(a->path, b->path);
-	return order ? order : a->op - b->op;
+		if (!d->nmore)
+			continue;
+		dir = xmemdupz(d->path, path_parent_len(d->path));
+		d->more_grant = text(ctx, d, dir);
+	}
 }
 
 void
@@ -84,11 +127,40 @@ denials_join_advice(struct exec_result *r)
 	}
 }
 
+static int
+compare(const void *va, const void *vb)
+{
+	const struct exec_denial *a = va, *b = vb;
+	size_t na = path_parent_len(a->path), nb = path_parent_len(b->path);
+	int order;
+
+	if (a->class != b->class)
+		return a->class < b->class ? -1 : 1;
+	order = memcmp(a->path, b->path, na < nb ? na : nb);
+	if (!order && na != nb)
+		order = na < nb ? -1 : 1;
+	if (!order)
+		order = strcmp(a->path, b->path);
+	return order ? order : a->op - b->op;
+}
+
 void
 denials_sort(struct exec_result *r)
 {
 	if (r->ndenials)
 		qsort(r->denials, r->ndenials, sizeof(*r->denials), compare);
+	for (size_t i = 0; i < r->ndenials; i++) {
+		struct exec_denial *d = &r->denials[i], *last = d;
+
+		for (size_t k = i + 1; d->nmore && k < r->ndenials; k++)
+			if (is_beside(d, &r->denials[k]))
+				last = &r->denials[k];
+		if (last == d)
+			continue;
+		last->nmore = d->nmore;
+		last->more_grant = take_ptr(&d->more_grant);
+		d->nmore = 0;
+	}
 }
 
 static char *

@@ -56,6 +56,9 @@ struct exec_denial {
 	char *program; /* "" : not known */
 	char *cmdline;
 	char *grant; /* what would allow it, as the config spells it: `allow.read: ["../lib/x"]` */
+	uint64_t
+		nmore; /* others of this operation and class in the same directory, which are not listed */
+	char *more_grant; /* what would allow all that is in there; NULL without such */
 };
 
 struct exec_result {
@@ -72,6 +75,7 @@ struct exec_result {
 
 	/* Sandboxed only. */
 	bool sandboxed;
+	bool failed_itself;          /* the command came to its own end, and that was a failure */
 	bool unreported;             /* it ran without the policy layer: nobody saw denials */
 	bool proven_possible;        /* nothing in the view or its helper speaks against "proven" */
 	struct exec_denial *denials; /* findings first, then by path; bounded */
@@ -109,7 +113,8 @@ struct exec_request {
 	bool persistent;
 	const struct regex *ready_when;
 	void (*ready)(void *ctx);
-	/* Persistent and sandboxed: an undeclared access, when it comes; borrowed. done() has it again. May be NULL. */
+	/* Persistent and sandboxed: an undeclared access, when it comes, of those that are listed; borrowed. done()
+	 * has it again. May be NULL. */
 	void (*denied)(void *ctx, const struct exec_denial *d);
 	void (*output)(void *ctx, enum exec_stream stream, const char *p, size_t n);
 	/* The receiver takes over what r owns (it moves the struct). */

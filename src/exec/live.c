@@ -41,12 +41,11 @@ find(const struct policy *p, const char *path, struct exec_result *r)
 		.path = xstrdup(path),
 		.program = xstrdup(""),
 		.cmdline = xstrdup(""),
-		.grant = policy_grant_text(p, true, path),
 	};
+	struct exec_denial *kept = denials_add_take(r, &d);
 
-	if (!d.grant)
-		d.grant = xstrdup("");
-	denials_add_take(r, &d);
+	if (kept)
+		kept->grant = policy_grant_text(p, true, path);
 }
 
 static void

@@ -195,6 +195,33 @@ outside_text(const struct policy *p, bool write, const char *path)
 	return xasprintf("%sallow.%s: [\"%s\"]", with, field, path);
 }
 
+char *
+policy_sockets_text(const struct policy *p)
+{
+	return xasprintf("%sallow.unixSockets: true", p->derived ? in_place : "");
+}
+
+char *
+policy_cwd_text(const struct policy *p)
+{
+	const char *own = p->node->project->dir;
+
+	for (size_t i = 0; i < p->nconfig; i++) {
+		const struct spec_rule *r = &p->rules[i];
+		/* Of a pattern, the directories before its first wildcard. */
+		size_t n = r->is_glob ? strcspn(r->path, "*?[{") : strlen(r->path);
+		cleanup_free char *head = xmemdupz(r->path, n);
+
+		if (r->path[n])
+			head[path_parent_len(head)] = '\0';
+
+		if ((r->kind == SPEC_READ || r->kind == SPEC_WRITE) && *r->path != '/' &&
+			(path_is_within(head, own) || path_is_within(own, head)))
+			return NULL;
+	}
+	return p->derived ? NULL : policy_grant_text(p, false, own);
+}
+
 /* What no outputs may select. */
 static bool
 is_definition(const char *path)

@@ -112,6 +112,11 @@ void policy_add_reports(const struct policy *p, struct strvec *ret);
  * grants the fields that they come from. Never what would be refused: no input that git ignores, no grant
  * that an entry of `deny` overrules. Owned. */
 char *policy_grant_text(const struct policy *p, bool write, const char *path);
+/* What to write to lift the refusal of Unix sockets. Owned. */
+char *policy_sockets_text(const struct policy *p);
+/* Where an exec.sandbox grants nothing in the task's working directory, nor that: what to write to have it there,
+ * whose names it does not even see. NULL: some grant does. Owned. */
+char *policy_cwd_text(const struct policy *p);
 /* For a denied read in a package that is linked and withheld, with the path of the link: why, and what to
  * write to have its task in the key. NULL: in no such package. Owned. */
 char *policy_withheld_text(const struct policy *p, const char *path);

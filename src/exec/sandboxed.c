@@ -61,51 +61,75 @@ struct job {
 
 /* What the helper tells. */
 
-static void
-on_denial(struct job *j, const struct status_denial *s)
+static bool
+is_read(const struct exec_denial *d)
 {
-	struct exec_denial d = {
-		.op = s->op,
-		.class = DENIAL_FINDING,
-		.path = xstrdup(s->path.buf),
-		.pid = s->pid,
-		.program = xstrdup(s->program.buf),
-		.cmdline = xstrdup(s->cmdline.buf),
-	};
+	return d->op == DENIAL_READ || d->op == DENIAL_LIST;
+}
 
-	if (s->op == DENIAL_READ || s->op == DENIAL_LIST || s->op == DENIAL_WRITE ||
-		s->op == DENIAL_DELETE)
-		j->ntold++;
-	switch (s->op) {
+static bool
+is_write(const struct exec_denial *d)
+{
+	return d->op == DENIAL_WRITE || d->op == DENIAL_DELETE;
+}
+
+static enum denial_class
+classify(const struct policy *p, const struct exec_denial *d)
+{
+	switch (d->op) {
 	case DENIAL_READ:
 	case DENIAL_LIST:
-		if (policy_ignores_read(j->policy, d.path))
-			d.class = DENIAL_IGNORED;
-		else if (!policy_read_is_finding(j->policy, d.path))
-			d.class = DENIAL_WALLED;
-		d.grant = policy_grant_text(j->policy, false, d.path);
-		break;
+		if (policy_ignores_read(p, d->path))
+			return DENIAL_IGNORED;
+		return policy_read_is_finding(p, d->path) ? DENIAL_FINDING : DENIAL_WALLED;
 	case DENIAL_WRITE:
 	case DENIAL_DELETE:
 		/* Of a live view, or outside. A tool that may not keep its cache here goes on without. */
-		if (policy_judge_write(j->policy, d.path) == WRITE_IGNORED)
-			d.class = DENIAL_IGNORED;
-		d.grant = policy_grant_text(j->policy, true, d.path);
-		break;
+		return policy_judge_write(p, d->path) == WRITE_IGNORED ? DENIAL_IGNORED
+								       : DENIAL_FINDING;
 	case DENIAL_PROBE:
-		d.class = DENIAL_PROBED;
-		break;
-	case DENIAL_SOCKET: /* the tool has its EPERM; the grant is said by a note */
-		d.class = DENIAL_IGNORED;
-		break;
-	case DENIAL_CONNECT:
-		break;
+		return DENIAL_PROBED;
+	case DENIAL_SOCKET: /* the tool has its error, and a note says more if it failed */
+	case DENIAL_CHOWN:
+		return DENIAL_WALLED;
+	default:
+		return DENIAL_FINDING;
 	}
-	if (!d.grant)
-		d.grant = xstrdup("");
+}
+
+static char *
+advise(const struct policy *p, const struct exec_denial *d, const char *path)
+{
+	if (is_read(d) || is_write(d))
+		return policy_grant_text(p, is_write(d), path);
+	return d->op == DENIAL_SOCKET ? policy_sockets_text(p) : xstrdup("");
+}
+
+static char *
+advise_dir(const void *ctx, const struct exec_denial *d, const char *dir)
+{
+	return advise(ctx, d, dir);
+}
+
+static void
+on_denial(struct job *j, const struct status_denial *s)
+{
+	struct exec_denial *kept, d = {
+					  .op = s->op,
+					  .path = xstrdup(s->path.buf),
+					  .pid = s->pid,
+					  .program = xstrdup(s->program.buf),
+					  .cmdline = xstrdup(s->cmdline.buf),
+				  };
+
+	j->ntold += is_read(&d) || is_write(&d);
+	d.class = classify(j->policy, &d);
+	kept = denials_add_take(&j->seen, &d);
+	if (!kept)
+		return;
+	kept->grant = advise(j->policy, kept, kept->path);
 	if (j->job.rq.persistent && j->job.rq.denied)
-		j->job.rq.denied(j->job.rq.ctx, &d);
-	denials_add_take(&j->seen, &d);
+		j->job.rq.denied(j->job.rq.ctx, kept);
 }
 
 static void
@@ -444,7 +468,9 @@ finish(struct exec_job *ej, struct exec_result *r)
 	take_seen(j, r);
 	if (j->has_ended)
 		take_exit(j, r);
+	r->failed_itself = j->has_ended && r->outcome == EXEC_EXITED && r->exit_code;
 	conclude(j, r);
+	denials_add_advice(r, advise_dir, j->policy);
 	denials_sort(r);
 	denials_read_links(r, j->owner->rootfd);
 }

@@ -18,6 +18,7 @@ denial_op_name(enum denial_op op)
 		[DENIAL_PROBE] = "probe",
 		[DENIAL_CONNECT] = "connect",
 		[DENIAL_SOCKET] = "socket",
+		[DENIAL_CHOWN] = "chown",
 	};
 
 	if ((size_t)op >= array_len(names))
@@ -263,7 +264,7 @@ status_decode(struct frame *f, struct status *ret, struct err *e)
 		ret->u.started.init_pid = frame_get_u32(f);
 		break;
 	case STATUS_DENIAL:
-		ret->u.denial.op = get_enum(f, DENIAL_SOCKET + 1);
+		ret->u.denial.op = get_enum(f, DENIAL_CHOWN + 1);
 		ret->u.denial.pid = frame_get_u32(f);
 		break;
 	case STATUS_EXIT:

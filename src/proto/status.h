@@ -45,6 +45,7 @@ enum denial_op {
 	DENIAL_PROBE, /* the host has no such name */
 	DENIAL_CONNECT,
 	DENIAL_SOCKET,
+	DENIAL_CHOWN,
 };
 
 /* The longest string of a status. Encoding a longer one is the caller's bug: a task can make paths
@@ -58,8 +59,9 @@ const char *denial_op_name(enum denial_op op); /* "read", … */
 /* A finding as the helper saw it. pid 0: not known. Strings may be empty. */
 struct status_denial {
 	enum denial_op op;
-	uint32_t pid;          /* in the sandbox's pid namespace */
-	struct strbuf path;    /* from the workspace; connect: "ADDRESS:PORT" */
+	uint32_t pid; /* in the sandbox's pid namespace */
+	struct strbuf
+		path; /* from the workspace; connect: "ADDRESS:PORT"; socket: "unix"; chown: "UID:GID" */
 	struct strbuf program; /* comm */
 	struct strbuf exe;
 	struct strbuf cmdline; /* words joined by blanks, bounded */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-	WALLED_SHOWN = 3,
+	WITHHELD_SHOWN = 3,
 	LATE_SHOWN = 3,
 };
 
@@ -71,36 +71,13 @@ read_result(struct task *t, const struct exec_result *r)
 		t->exit_code = 1;
 }
 
-/*
- * A failed command seldom says that the file it misses was hidden from it. Being stopped at the wall
- * outside the project is normal and no finding, so it is said only here (spec/sandbox.md §17).
- */
-static void
-note_walled_reads(struct job *j, const struct exec_result *r)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->ndenials; i++) {
-		const struct exec_denial *d = &r->denials[i];
-
-		if (d->class != DENIAL_WALLED || !*d->grant)
-			continue;
-		if (n++ < WALLED_SHOWN)
-			settle_note(
-				j, "hidden from it, outside its project; to show it: %s", d->grant);
-	}
-	if (n > WALLED_SHOWN)
-		settle_note(j, "hidden from it, outside its project: %zu more name%s",
-			n - WALLED_SHOWN, n - WALLED_SHOWN == 1 ? "" : "s");
-}
-
 /* A line for each package, beside its findings. */
 static void
 note_withheld(struct job *j, const struct exec_result *r)
 {
 	cleanup_strvec struct strvec told = STRVEC_INIT;
 
-	for (size_t i = 0; i < r->ndenials && told.n < WALLED_SHOWN; i++) {
+	for (size_t i = 0; i < r->ndenials && told.n < WITHHELD_SHOWN; i++) {
 		const struct exec_denial *d = &r->denials[i];
 		cleanup_free char *text = NULL;
 
@@ -184,8 +161,8 @@ on_done(void *ctx, struct exec_result *r)
 			EXEC_DRAIN_MS);
 	for (size_t i = 0; i < r->notes.n; i++)
 		strvec_push(&j->notes, r->notes.v[i]);
-	if (t->status == TASK_FAILED && r->exit_code)
-		note_walled_reads(j, r);
+	if (r->failed_itself && !aborted)
+		notes_on_failure(s, j, r);
 	if (j->policy)
 		note_withheld(j, r);
 	/* What was ended in the middle of a write may have left half of it. */

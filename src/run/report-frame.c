@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "proto/status.h"
 #include "run/report-private.h"
+#include "util/path.h"
 #include "util/proc.h"
 
 enum {
@@ -8,6 +9,7 @@ enum {
 	RULE_WIDTH = 60,
 	STATUS_WIDTH = 14, /* "restored-local" */
 	CACHE_WIDTH = 8,   /* "no-cache" */
+	FINDINGS_SHOWN = 40,
 };
 
 static const char *const colour_codes[] = {"0", "1", "2", "31", "32", "33", "36"};
@@ -256,6 +258,22 @@ report_add_denial(struct strbuf *out, const struct exec_denial *d)
 	}
 }
 
+/* Those in its directory that are only counted. */
+static void
+add_more(struct strbuf *out, const struct exec_denial *d)
+{
+	size_t n = path_parent_len(d->path);
+
+	strbuf_addf(out, "… and %s %llu more in ", denial_op_name((enum denial_op)d->op),
+		(unsigned long long)d->nmore);
+	strbuf_add_sanitised(out, n ? d->path : ".", n ? n : 1);
+	if (d->more_grant && *d->more_grant) {
+		strbuf_adds(out, "\n    to allow all in there: ");
+		strbuf_add_sanitised(out, d->more_grant, strlen(d->more_grant));
+	}
+	strbuf_addch(out, '\n');
+}
+
 void
 report_add_error(const struct report *r, struct strbuf *out, const struct report_end *end)
 {
@@ -274,6 +292,7 @@ report_add_denials(const struct report *r, struct strbuf *out, const struct exec
 {
 	char title[64];
 	uint64_t shown = 0;
+	unsigned lines = 0;
 
 	if (!res || !res->nfindings)
 		return;
@@ -283,10 +302,13 @@ report_add_denials(const struct report *r, struct strbuf *out, const struct exec
 	for (size_t i = 0; i < res->ndenials; i++) {
 		const struct exec_denial *d = &res->denials[i];
 
-		if (d->class != DENIAL_FINDING)
+		if (d->class != DENIAL_FINDING || lines == FINDINGS_SHOWN)
 			continue;
-		shown++;
+		lines++;
+		shown += 1 + d->nmore;
 		report_add_denial(out, d);
+		if (d->nmore)
+			add_more(out, d);
 	}
 	if (res->nfindings > shown)
 		strbuf_addf(out, "… and %llu more\n", (unsigned long long)(res->nfindings - shown));

@@ -139,6 +139,9 @@ const char **sched_nested_dirs(const struct project *p);
 /* execute.c: starts the command of a task that is ready; its end comes from the loop. */
 void execute_task(struct sched *s, struct task *t);
 
+/* notes.c: what may explain that a sandboxed command failed by itself. Never counted. */
+void notes_on_failure(struct sched *s, struct job *j, const struct exec_result *r);
+
 /* serve.c */
 /* A persistent task, all of whose dependencies are done. */
 void serve_consider(struct sched *s, struct task *t);

@@ -60,6 +60,32 @@ box '{ "allow": { "read": ["src"] } }' <<E
 python3 $T/ask.py $far
 E
 answers "none without a grant" "far.sock is Operation not permitted"
+said_not '^note:' "who goes on without is told nothing"
+box '{ "allow": { "read": ["src"] } }' <<E
+python3 -c 'import socket; socket.socketpair(); socket.socket(); socket.socket(socket.AF_UNIX)'
+E
+exits 1 "who fails"
+said '^note: Unix sockets are refused, and python3 asked .* allow\.unixSockets: true, or the paths' "is told what to write"
+said_not 'sandbox violation' "which is no finding"
+box '{ "allow": { "read": ["src"] } }' <<'E'
+python3 -c 'import socket
+for kind in socket.SOCK_DGRAM, socket.SOCK_STREAM:
+    try: socket.socket(socket.AF_UNIX, kind)
+    except PermissionError: print("refused")
+socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)'
+E
+is "$(grep -c '^refused$' "$OUT")" 2 "each has its error"
+said '^note: Unix sockets are refused' "a pair that could send to any is told as well"
+box '{ "allow": { "read": ["src"], "unixSockets": true } }' <<'E'
+python3 -c 'import socket; socket.socket(socket.AF_UNIX)' && false
+E
+said_not '^note: Unix sockets' "what is granted is not asked about"
+box '{ "allow": { "read": ["src"] }, "nested": true }' <<'E'
+python3 -c 'import socket; socket.socket(socket.AF_UNIX)'
+E
+exits 1 "where sandboxes may be made inside"
+said 'Operation not permitted' "it is refused"
+said_not '^note: Unix sockets' "without a word, as the one listener is left to those"
 box '{ "allow": { "read": ["src"], "unixSockets": [] } }' <<E
 python3 $T/ask.py $far
 E

@@ -211,6 +211,6 @@ main(void)
 	test_refusals();
 	test_long_text();
 	ok_str(denial_op_name(DENIAL_READ), "read", "names of operations");
-	ok_str(denial_op_name(DENIAL_SOCKET), "socket", "to the last");
+	ok_str(denial_op_name(DENIAL_CHOWN), "chown", "to the last");
 	return tap_done();
 }
