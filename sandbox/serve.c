@@ -34,7 +34,7 @@
 
 enum {
 	MAX_CMDLINE = 1000,
-	QUEUE_MAX = 16 << 20,
+	QUEUE_MAX = 4 << 20, /* with it the process stays below 6 MiB */
 	/* Denials told one by one; beyond that they are only counted. */
 	TELL_MAX = 100000,
 };

@@ -37,8 +37,8 @@ is_path(const struct exec_denial *d)
 	return d->op != DENIAL_CONNECT && d->op != DENIAL_SOCKET && d->op != DENIAL_CHOWN;
 }
 
-static bool
-is_beside(const struct exec_denial *a, const struct exec_denial *b)
+bool
+denials_are_beside(const struct exec_denial *a, const struct exec_denial *b)
 {
 	size_t n = path_parent_len(a->path);
 
@@ -54,7 +54,7 @@ find_full(struct exec_result *r, const struct exec_denial *d)
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->ndenials; i++) {
-		if (!is_beside(&r->denials[i], d))
+		if (!denials_are_beside(&r->denials[i], d))
 			continue;
 		if (!first)
 			first = &r->denials[i];
@@ -153,7 +153,7 @@ denials_sort(struct exec_result *r)
 		struct exec_denial *d = &r->denials[i], *last = d;
 
 		for (size_t k = i + 1; d->nmore && k < r->ndenials; k++)
-			if (is_beside(d, &r->denials[k]))
+			if (denials_are_beside(d, &r->denials[k]))
 				last = &r->denials[k];
 		if (last == d)
 			continue;

@@ -21,6 +21,8 @@ void denial_release(struct exec_denial *d);
  * caller to say what would allow it, until the next call; NULL: it is counted only.
  */
 struct exec_denial *denials_add_take(struct exec_result *r, struct exec_denial *d);
+/* Of one operation and class, and in one directory. */
+bool denials_are_beside(const struct exec_denial *a, const struct exec_denial *b);
 /* Once all are there: what would allow those of a directory that are only counted. `text` returns an owned string
  * for the directory. */
 void denials_add_advice(struct exec_result *r,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "exec/denials.h"
 #include "proto/status.h"
 #include "run/report-private.h"
 #include "util/path.h"
@@ -9,7 +10,7 @@ enum {
 	RULE_WIDTH = 60,
 	STATUS_WIDTH = 14, /* "restored-local" */
 	CACHE_WIDTH = 8,   /* "no-cache" */
-	FINDINGS_SHOWN = 40,
+	FINDINGS_SHOWN = 30,
 };
 
 static const char *const colour_codes[] = {"0", "1", "2", "31", "32", "33", "36"};
@@ -258,17 +259,27 @@ report_add_denial(struct strbuf *out, const struct exec_denial *d)
 	}
 }
 
+/* Whether its directory has so many that one grant for all of them is said in the place of one for each. */
+static bool
+is_one_of_many(const struct exec_result *res, size_t i)
+{
+	for (size_t k = i; k < res->ndenials; k++)
+		if (res->denials[k].nmore && denials_are_beside(&res->denials[i], &res->denials[k]))
+			return true;
+	return false;
+}
+
 /* Those in its directory that are only counted. */
 static void
 add_more(struct strbuf *out, const struct exec_denial *d)
 {
 	size_t n = path_parent_len(d->path);
 
-	strbuf_addf(out, "… and %s %llu more in ", denial_op_name((enum denial_op)d->op),
-		(unsigned long long)d->nmore);
+	strbuf_addf(out, "… and %llu more to %s in ", (unsigned long long)d->nmore,
+		denial_op_name((enum denial_op)d->op));
 	strbuf_add_sanitised(out, n ? d->path : ".", n ? n : 1);
 	if (d->more_grant && *d->more_grant) {
-		strbuf_adds(out, "\n    to allow all in there: ");
+		strbuf_adds(out, "\n    to allow all of it: ");
 		strbuf_add_sanitised(out, d->more_grant, strlen(d->more_grant));
 	}
 	strbuf_addch(out, '\n');
@@ -306,7 +317,12 @@ report_add_denials(const struct report *r, struct strbuf *out, const struct exec
 			continue;
 		lines++;
 		shown += 1 + d->nmore;
-		report_add_denial(out, d);
+		if (!is_one_of_many(res, i)) {
+			report_add_denial(out, d);
+			continue;
+		}
+		report_add_access(out, d);
+		strbuf_addch(out, '\n');
 		if (d->nmore)
 			add_more(out, d);
 	}
