@@ -10,8 +10,8 @@
 
 enum {
 	DENIALS_MAX = 100,
-	DENIALS_IN_DIR =
-		5, /* of one operation and class in one directory; the others are counted there */
+	/* Of one operation and class in one directory; the others are counted there. */
+	DENIALS_IN_DIR = 3,
 };
 
 void denial_release(struct exec_denial *d);
