@@ -32,6 +32,31 @@ E
 findings 1 "a pattern ignores what it matches"
 reported read 'log/a\.txt' cat
 
+# A link is a name like any other: what it leads to has to be named itself, since a task may have made it.
+ln -s secret link
+mkdir -p 'odd/[a] *'
+echo o >'odd/[a] */f'
+box '{ "allow": { "read": ["src", "link"] }, "ignore": { "read": ["link", "link/**"] } }' <<'E'
+cat link/k secret/k; true
+E
+findings 1 "a link"
+reported read secret cat
+box '{ "allow": { "read": ["odd/*/none"] }, "ignore": { "read": ["odd/\\[a\\] \\*/f", "./src/../secret/k"] } }' <<'E'
+cat 'odd/[a] *'/f secret/k; true
+E
+findings 1 "odd names, and a directory by less than its name"
+reported read secret cat
+box "{ \"ignore\": { \"read\": [\"$W/secret\", \"$HOME/.ssh\"] } }" <<'E'
+cat secret/k ~/.ssh/id; true
+E
+findings 0 "by absolute paths"
+box '{ "ignore": { "read": ["~/.s*"] } }' <<'E'
+true
+E
+exits 2 "a pattern outside"
+said "ignore\\.read\\[0\\]: '~/\\.s\\*': wildcards outside the workspace are not in this vx yet" "is refused by name"
+rm link
+
 writes='echo n >tmp/new; echo n >tmp/old/n; rm tmp/old/o; mkdir -p made/deep; echo x >made/deep/x.tmp; echo out >out/o'
 before
 box '{ "allow": { "read": ["tmp"], "write": ["out"] } }' <<E

@@ -4,6 +4,7 @@
 . "${VX_SRCDIR:?}/tests/lib.sh"
 . "$VX_SRCDIR/tests/sandbox/box.sh"
 require_sandbox
+require_program python3
 [ "$(uname -m)" = x86_64 ] || skip_all "the numbers here are those of x86-64"
 
 # NAME NR WANT [ARGS]: native / i386
@@ -135,6 +136,26 @@ start
 native 'unshare user' 272 ok 0x10000000
 native clone3 435 EINVAL
 check "nested sandboxes where they are granted" nested
+
+# Whoever is below another's listener can have none, and refuses by itself.
+box '"$PROBE" call 41 1 1 0' 'read .'
+prints EPERM "a unix socket"
+like "$ERR" '^vx-sandbox: denied socket unix by probe \(pid [0-9]+\)$' "is told of"
+cat >"$T/below.py" <<'P'
+import ctypes, struct, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(38, 1, 0, 0, 0)
+allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+fd = libc.syscall(317, 1, 8, struct.pack("HxxxxxxQ", 1, ctypes.addressof(allow)))
+print("listener", fd >= 0)
+sys.stdout.flush()
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+P
+spec '"$PROBE" call 41 1 1 0' 'read .'
+try python3 "$T/below.py" "$VX_SANDBOX" --spec "$T/spec"
+prints "listener True
+EPERM" "so it is below a listener"
+unlike "$ERR" 'denied socket' "without a word"
 
 box 'grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status' 'read .'
 if [ "$(id -u)" = 0 ]; then
