@@ -38,7 +38,7 @@ path, task = sys.argv[1:3]
 config = json.load(open(path))
 n = 0
 for line in sys.stdin.read().split("\n"):
-    if not re.search(r"to allow|to show it: |if it is needed: ", line):
+    if not re.search(r"to allow|to show it|if it is needed: ", line):
         continue
     for m in re.finditer(r'(allow|ignore|cache)((?:\.\w+)+): (true|\["(?:[^"\\]|\\.)*"(?:, "(?:[^"\\]|\\.)*")*\])', line):
         at = config["tasks"][task]
@@ -49,6 +49,10 @@ for line in sys.stdin.read().split("\n"):
             at = at.setdefault(word, {})
         value = json.loads(m[3])
         at[words[-1]] = value if value is True else at.get(words[-1], []) + value
+        n += 1
+    m = re.search(r'to show it, dependsOn: (\[".*?"\])', line)
+    if m:
+        config["tasks"][task]["dependsOn"] = json.loads(m[1])
         n += 1
 json.dump(config, open(path, "w"), indent=1)
 print(n)
@@ -181,4 +185,24 @@ run run app#t
 exits 1 "sockets"
 paste sockets 1
 enough sockets
+# A linked package that no part of the key covers: either remedy is enough.
+put p/lib/vx.config.json <<E
+{ "name": "lib", "tasks": { "t": { "exec": { "command": "true" }, "cache": { "inputs": { "files": ["**"] }, "outputs": { "files": [] } } } } }
+E
+mkdir -p p/app/node_modules
+ln -s ../../lib p/app/node_modules/lib
+echo x >p/lib/index.js
+echo '{ "name": "lib" }' >p/lib/package.json
+git_ add -A
+for line in 'to allow' 'dependsOn'; do
+	app ', "sandbox": {}' "$cache" 'cat node_modules/lib/index.js'
+	run run app#t
+	said 'failed \(exit 1, 1 sandbox violation\)' "a withheld package: a finding"
+	said '^note: p/lib, linked as p/app/node_modules/lib, is hidden from it, .*; to show it, dependsOn: \["lib#t"\]' \
+		"a withheld package: the line"
+	grep -e "$line" "$OUT" >"$T/one"
+	cp "$T/one" "$OUT"
+	paste "a withheld package, $line" 1
+	enough "a withheld package, $line"
+done
 done_testing
