@@ -131,16 +131,11 @@ static int
 compare(const void *va, const void *vb)
 {
 	const struct exec_denial *a = va, *b = vb;
-	size_t na = path_parent_len(a->path), nb = path_parent_len(b->path);
 	int order;
 
 	if (a->class != b->class)
 		return a->class < b->class ? -1 : 1;
-	order = memcmp(a->path, b->path, na < nb ? na : nb);
-	if (!order && na != nb)
-		order = na < nb ? -1 : 1;
-	if (!order)
-		order = strcmp(a->path, b->path);
+	order = strcmp(a->path, b->path);
 	return order ? order : a->op - b->op;
 }
 
@@ -149,18 +144,6 @@ denials_sort(struct exec_result *r)
 {
 	if (r->ndenials)
 		qsort(r->denials, r->ndenials, sizeof(*r->denials), compare);
-	for (size_t i = 0; i < r->ndenials; i++) {
-		struct exec_denial *d = &r->denials[i], *last = d;
-
-		for (size_t k = i + 1; d->nmore && k < r->ndenials; k++)
-			if (denials_are_beside(d, &r->denials[k]))
-				last = &r->denials[k];
-		if (last == d)
-			continue;
-		last->nmore = d->nmore;
-		last->more_grant = take_ptr(&d->more_grant);
-		d->nmore = 0;
-	}
 }
 
 static char *

@@ -11,7 +11,7 @@
 enum {
 	DENIALS_MAX = 100,
 	/* Of one operation and class in one directory; the others are counted there. */
-	DENIALS_IN_DIR = 3,
+	DENIALS_IN_DIR = 10,
 };
 
 void denial_release(struct exec_denial *d);
@@ -31,7 +31,7 @@ void denials_add_advice(struct exec_result *r,
 /* What was written, too, is no input, and to write it includes to read it: one of the two tells what to
  * write in the config. */
 void denials_join_advice(struct exec_result *r);
-/* Findings first, then by directory, name and operation: the last of a directory has what is counted there. */
+/* Findings first, then by path and operation. */
 void denials_sort(struct exec_result *r);
 /* Fills `target`: as it is now, before anything is committed. */
 void denials_read_links(struct exec_result *r, int rootfd);

@@ -11,6 +11,7 @@ enum {
 	STATUS_WIDTH = 14, /* "restored-local" */
 	CACHE_WIDTH = 8,   /* "no-cache" */
 	FINDINGS_SHOWN = 30,
+	MANY_SHOWN = 3,
 };
 
 static const char *const colour_codes[] = {"0", "1", "2", "31", "32", "33", "36"};
@@ -259,30 +260,69 @@ report_add_denial(struct strbuf *out, const struct exec_denial *d)
 	}
 }
 
-/* Whether its directory has so many that one grant for all of them is said in the place of one for each. */
-static bool
-is_one_of_many(const struct exec_result *res, size_t i)
+/* Of a directory that has more than are listed a few are shown, and one grant for all. */
+struct many {
+	size_t rank;   /* of the one that was asked about */
+	uint64_t more; /* beyond those that are shown; 0: it is none of many */
+	const char *grant;
+};
+
+static struct many
+find_many(const struct exec_result *res, size_t i)
 {
-	for (size_t k = i; k < res->ndenials; k++)
-		if (res->denials[k].nmore && denials_are_beside(&res->denials[i], &res->denials[k]))
-			return true;
-	return false;
+	struct many m = {0};
+	uint64_t listed = 0, counted = 0;
+
+	for (size_t k = 0; k < res->ndenials; k++) {
+		const struct exec_denial *d = &res->denials[k];
+
+		if (!denials_are_beside(&res->denials[i], d))
+			continue;
+		listed++;
+		m.rank += k < i;
+		counted += d->nmore;
+		if (d->nmore)
+			m.grant = d->more_grant;
+	}
+	if (counted)
+		m.more = listed + counted - MANY_SHOWN;
+	return m;
 }
 
-/* Those in its directory that are only counted. */
 static void
-add_more(struct strbuf *out, const struct exec_denial *d)
+add_more(struct strbuf *out, const struct exec_denial *d, const struct many *m)
 {
 	size_t n = path_parent_len(d->path);
 
-	strbuf_addf(out, "… and %llu more to %s in ", (unsigned long long)d->nmore,
+	strbuf_addf(out, "… and %llu more to %s in ", (unsigned long long)m->more,
 		denial_op_name((enum denial_op)d->op));
 	strbuf_add_sanitised(out, n ? d->path : ".", n ? n : 1);
-	if (d->more_grant && *d->more_grant) {
+	if (m->grant && *m->grant) {
 		strbuf_adds(out, "\n    to allow all of it: ");
-		strbuf_add_sanitised(out, d->more_grant, strlen(d->more_grant));
+		strbuf_add_sanitised(out, m->grant, strlen(m->grant));
 	}
 	strbuf_addch(out, '\n');
+}
+
+/* Returns for how many it stands. */
+static uint64_t
+add_finding(struct strbuf *out, const struct exec_result *res, size_t i)
+{
+	const struct exec_denial *d = &res->denials[i];
+	struct many m = find_many(res, i);
+
+	if (!m.more) {
+		report_add_denial(out, d);
+		return 1;
+	}
+	if (m.rank >= MANY_SHOWN)
+		return 0;
+	report_add_access(out, d);
+	strbuf_addch(out, '\n');
+	if (m.rank + 1 < MANY_SHOWN)
+		return 1;
+	add_more(out, d, &m);
+	return 1 + m.more;
 }
 
 void
@@ -310,21 +350,13 @@ report_add_denials(const struct report *r, struct strbuf *out, const struct exec
 	snprintf(title, sizeof(title), "SANDBOX VIOLATIONS (%llu)",
 		(unsigned long long)res->nfindings);
 	add_section(r, out, title);
-	for (size_t i = 0; i < res->ndenials; i++) {
-		const struct exec_denial *d = &res->denials[i];
+	for (size_t i = 0; i < res->ndenials && lines < FINDINGS_SHOWN; i++) {
+		uint64_t n = 0;
 
-		if (d->class != DENIAL_FINDING || lines == FINDINGS_SHOWN)
-			continue;
-		lines++;
-		shown += 1 + d->nmore;
-		if (!is_one_of_many(res, i)) {
-			report_add_denial(out, d);
-			continue;
-		}
-		report_add_access(out, d);
-		strbuf_addch(out, '\n');
-		if (d->nmore)
-			add_more(out, d);
+		if (res->denials[i].class == DENIAL_FINDING)
+			n = add_finding(out, res, i);
+		shown += n;
+		lines += n > 0;
 	}
 	if (res->nfindings > shown)
 		strbuf_addf(out, "… and %llu more\n", (unsigned long long)(res->nfindings - shown));
