@@ -113,8 +113,8 @@ struct exec_request {
 	bool persistent;
 	const struct regex *ready_when;
 	void (*ready)(void *ctx);
-	/* Persistent and sandboxed: an undeclared access, when it comes, of those that are listed; borrowed. done()
-	 * has it again. May be NULL. */
+	/* Persistent and sandboxed: a finding, when it comes; borrowed, NULL for one that is only counted. done() has
+	 * it again. May be NULL. */
 	void (*denied)(void *ctx, const struct exec_denial *d);
 	void (*output)(void *ctx, enum exec_stream stream, const char *p, size_t n);
 	/* The receiver takes over what r owns (it moves the struct). */

@@ -114,6 +114,7 @@ advise_dir(const void *ctx, const struct exec_denial *d, const char *dir)
 static void
 on_denial(struct job *j, const struct status_denial *s)
 {
+	enum denial_class class;
 	struct exec_denial *kept, d = {
 					  .op = s->op,
 					  .path = xstrdup(s->path.buf),
@@ -123,12 +124,11 @@ on_denial(struct job *j, const struct status_denial *s)
 				  };
 
 	j->ntold += is_read(&d) || is_write(&d);
-	d.class = classify(j->policy, &d);
+	d.class = class = classify(j->policy, &d);
 	kept = denials_add_take(&j->seen, &d);
-	if (!kept)
-		return;
-	kept->grant = advise(j->policy, kept, kept->path);
-	if (j->job.rq.persistent && j->job.rq.denied)
+	if (kept)
+		kept->grant = advise(j->policy, kept, kept->path);
+	if (class == DENIAL_FINDING && j->job.rq.persistent && j->job.rq.denied)
 		j->job.rq.denied(j->job.rq.ctx, kept);
 }
 

@@ -60,6 +60,7 @@ struct job {
 	uint64_t begun_ns;        /* monotonic */
 	bool asked;               /* to end, as nothing needs it any more */
 	uint64_t ndenied;         /* undeclared accesses so far */
+	bool told_more;           /* that there are more than are told while it runs */
 	/* What its outputs select was vx's to remove, and no stamp says yet what it leaves. */
 	bool remember;
 };

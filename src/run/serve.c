@@ -140,15 +140,16 @@ serve_denied(void *job, const struct exec_denial *d)
 {
 	struct job *j = job;
 
-	if (d->class != DENIAL_FINDING)
-		return;
 	j->ndenied++;
 	j->s->has_bad_server = true;
-	if (j->ndenied <= DENIED_SHOWN)
+	if (d && j->ndenied <= DENIED_SHOWN) {
 		report_denied(j->s->o->report, j->task, d);
-	else if (j->ndenied == DENIED_SHOWN + 1)
+		return;
+	}
+	if (!j->told_more)
 		report_notice(j->s->o->report, "%s: more is denied to it, and told when it ends",
 			j->task->node->id);
+	j->told_more = true;
 }
 
 /* The end. */
