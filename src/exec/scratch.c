@@ -11,12 +11,20 @@
 #include "util/strbuf.h"
 #include "util/strvec.h"
 #include <errno.h>
+#include <linux/ioprio.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 static const char SCRATCH[] = "vx-scratch-";
 static const char TRASH[] = "vx-trash-";
@@ -24,13 +32,19 @@ static const char KEPT[] = "vx-moved-out-"; /* nobody removes these but the user
 enum {
 	TAG_LEN = 12,
 	RANDOM_LEN = 16,
-	OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+	OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+	/* More than this in the trash, or less room on the disk, does not wait for the end of the run. */
+	TRASH_BYTES = 256 << 20,
+	TRASH_NAMES = 10000,
+	LITTLE_ROOM = 1 << 30,
 };
 
 struct scratch_area {
 	int fd;
 	char *path;
 	char tag[TAG_LEN + 1]; /* of the workspace */
+	uint64_t bytes, names; /* in the trash that no remover was started for */
+	pid_t remover;         /* 0: none */
 };
 
 static void
@@ -233,11 +247,19 @@ scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e)
 {
 	char name[sizeof(SCRATCH) + TAG_LEN + 1 + RANDOM_LEN];
 	cleanup_close int fd = -1;
+	bool is_emptied = false;
+	int made;
 
 	do {
 		if (random_name(SCRATCH, a->tag, name, sizeof(name)))
 			return err_set(e, ERR_IO, errno, "random bytes");
-	} while (mkdirat(a->fd, name, 0700) && errno == EEXIST);
+		made = mkdirat(a->fd, name, 0700);
+		if (made && err_is_no_room(errno) && !is_emptied) {
+			is_emptied = true;
+			scratch_area_empty(a);
+			made = mkdirat(a->fd, name, 0700);
+		}
+	} while (made && errno == EEXIST);
 	fd = openat(a->fd, name, OPEN_DIR);
 	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB))
 		return err_set(e, ERR_IO, errno, "a scratch directory in %s", a->path);
@@ -261,21 +283,6 @@ scratch_keep(const struct scratch_area *a, const struct scratch *s)
 	cleanup_free char *name = keep(a->fd, path_base(s->path), s->fd);
 
 	return name ? path_join(a->path, name) : NULL;
-}
-
-void
-scratch_drop(struct scratch_area *a, struct scratch *s)
-{
-	char name[sizeof(TRASH) + TAG_LEN + 1 + RANDOM_LEN];
-
-	if (!s->path)
-		return;
-	/* One that cannot be renamed stays, unlocked: the next start removes it. */
-	if (!random_name(TRASH, a->tag, name, sizeof(name)))
-		(void)renameat(a->fd, path_base(s->path), a->fd, name);
-	fd_close(&s->fd);
-	cleanup_free_p(&s->path);
-	s->path = NULL;
 }
 
 /* Rolls forward and removes one leftover. A locked one is in use. */
@@ -352,12 +359,123 @@ remove_trash(int areafd, const char *name, int rootfd, struct err *e)
 	return 0;
 }
 
-void
-scratch_area_empty(struct scratch_area *a)
+static void
+empty_trash(const struct scratch_area *a)
 {
 	struct err e = ERR_INIT;
 
 	(void)each_name(a->fd, TRASH, a->tag, remove_trash, -1, &e);
+}
+
+/* Whether there is none. */
+static bool
+remover_is_gone(struct scratch_area *a)
+{
+	if (a->remover && waitpid(a->remover, NULL, WNOHANG))
+		a->remover = 0;
+	return !a->remover;
+}
+
+/*
+ * A child that removes what is in the trash now, when nothing else wants processor or disk. It has no other
+ * descriptor of ours: helpers take the end of theirs for our death. It ends with us.
+ */
+attr_noreturn static void
+be_the_remover(const struct scratch_area *a, pid_t core)
+{
+	prctl(PR_SET_NAME, "vx-trash");
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != core ||
+		syscall(SYS_close_range, a->fd + 1, ~0U, 0) ||
+		(a->fd && syscall(SYS_close_range, 0, a->fd - 1, 0)))
+		_exit(1);
+	setpriority(PRIO_PROCESS, 0, 19);
+	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+	empty_trash(a);
+	_exit(0);
+}
+
+static void
+start_remover(struct scratch_area *a)
+{
+	pid_t core = getpid();
+
+	if (!remover_is_gone(a))
+		return;
+	a->remover = fork();
+	if (!a->remover)
+		be_the_remover(a, core);
+	if (a->remover < 0) /* the end of the run does it */
+		a->remover = 0;
+	a->bytes = a->names = 0;
+}
+
+static bool
+is_much(const struct scratch_area *a)
+{
+	return a->bytes > TRASH_BYTES || a->names > TRASH_NAMES;
+}
+
+static enum fs_visit
+weigh(void *ctx, const struct fs_entry *entry)
+{
+	struct scratch_area *a = ctx;
+
+	a->names++;
+	a->bytes += (uint64_t)entry->st->st_blocks * 512;
+	return is_much(a) ? FS_VISIT_STOP : FS_VISIT_CONTINUE;
+}
+
+static bool
+has_little_room(const struct scratch_area *a)
+{
+	struct statvfs v;
+
+	return !fstatvfs(a->fd, &v) && (uint64_t)v.f_bavail * v.f_frsize < LITTLE_ROOM;
+}
+
+/* What the task left lies in these: in what it wrote of the workspace and of the home, and in its /tmp. */
+static void
+look_at_trash(struct scratch_area *a, const char *name)
+{
+	static const char *const parts[] = {SCRATCH_UPPER, "hu", "home", "tmp"};
+
+	for (size_t i = 0; i < array_len(parts) && !is_much(a); i++) {
+		cleanup_free char *part = path_join(name, parts[i]);
+
+		(void)fs_walk(a->fd, part, weigh, a);
+	}
+	if (is_much(a) || (a->names && has_little_room(a)))
+		start_remover(a);
+}
+
+void
+scratch_drop(struct scratch_area *a, struct scratch *s)
+{
+	char name[sizeof(TRASH) + TAG_LEN + 1 + RANDOM_LEN];
+
+	if (!s->path)
+		return;
+	/* One that cannot be renamed stays, unlocked: the next start removes it. */
+	if (!random_name(TRASH, a->tag, name, sizeof(name)) &&
+		!renameat(a->fd, path_base(s->path), a->fd, name))
+		look_at_trash(a, name);
+	fd_close(&s->fd);
+	cleanup_free_p(&s->path);
+	s->path = NULL;
+}
+
+void
+scratch_area_empty(struct scratch_area *a)
+{
+	/* It would take its time. */
+	if (!remover_is_gone(a)) {
+		kill(a->remover, SIGKILL);
+		while (waitpid(a->remover, NULL, 0) < 0 && errno == EINTR)
+			;
+		a->remover = 0;
+	}
+	empty_trash(a);
+	a->bytes = a->names = 0;
 }
 
 void

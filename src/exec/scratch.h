@@ -4,7 +4,8 @@
  * fd locked (flock) by those that use it: the core, and the helper of a live view, which may outlive it
  * for a moment. An unlocked one is left over from a run that died: whoever starts next (or the guard)
  * rolls forward what is listed there (cache/moves.h), then removes it. The stage of a run's restores (cache/stage.h) is one, too. Used ones are renamed to DIR/vx-trash-…
- * and deleted at the end of the run, since deleting between tasks makes ext4 create slowly (findings 5).
+ * and deleted at the end of the run, since deleting between tasks makes ext4 create slowly (findings 5); earlier,
+ * by a child of low priority, once there is much in the trash or little room on the disk.
  *
  * Where (design §5): <root>/.vx/scratch (where that is another user's: .vx/scratch-<uid>), then a
  * directory vx-scratch-<uid> of our own in $VX_SCRATCH_DIR, /var/tmp, and from kernel 6.6 on /dev/shm;
@@ -37,7 +38,7 @@ int scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e);
 /* Takes what a live view moved out (SCRATCH_OUT) from the scratch, to stay for the user; its path, owned, or
  * NULL with errno. */
 char *scratch_keep(const struct scratch_area *a, const struct scratch *s);
-/* Into the trash. Its lock is dropped. */
+/* Into the trash. Its lock is dropped. Forks when that starts the removal. */
 void scratch_drop(struct scratch_area *a, struct scratch *s);
 /* Empties the trash. What cannot be removed now is tried again by the next start. */
 void scratch_area_empty(struct scratch_area *a);

@@ -47,6 +47,44 @@ fill(const struct scratch *s)
 		bug("chmod: %s", strerror(errno));
 }
 
+/* Much in the trash does not wait for the end of the run. */
+static void
+test_much_trash(const char *root)
+{
+	struct scratch_area *a;
+	struct scratch s;
+	struct err e = ERR_INIT;
+	cleanup_free char *area = path_join(root, ".vx/scratch");
+	char name[32];
+	int fd, status;
+
+	ok(!scratch_area_open(root, &a, &e) && !scratch_new(a, &s, &e), "a scratch (%s)", e.text);
+	fs_mkdirs(s.fd, "u");
+	scratch_drop(a, &s);
+	ok(waitpid(-1, &status, 0) < 0 && errno == ECHILD, "what holds nothing stays in the trash");
+	ok_int(count(area, "vx-trash-"), 1, "for the end of the run");
+	if (scratch_new(a, &s, &e))
+		bug("%s", e.text);
+	fs_mkdirs(s.fd, "u");
+	fs_mkdirs(s.fd, "tmp");
+	fd = openat(s.fd, "tmp/0", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	close(fd);
+	for (int i = 1; i <= 10000; i++) {
+		snprintf(name, sizeof(name), "tmp/%d", i);
+		if (linkat(s.fd, "tmp/0", s.fd, name, 0))
+			bug("link: %s", strerror(errno));
+	}
+	scratch_drop(a, &s);
+	ok(waitpid(-1, &status, 0) > 0 && !status, "ten thousand names are removed by a child");
+	ok_int(count(area, "vx-trash-"), 0, "with all that was in the trash");
+	if (scratch_new(a, &s, &e))
+		bug("%s", e.text);
+	scratch_drop(a, &s);
+	ok_int(count(area, "vx-trash-"), 1, "what comes later");
+	scratch_area_close(a);
+	ok_int(count(area, "vx-"), 0, "goes at the end");
+}
+
 static void
 test_life(const char *root)
 {
@@ -308,6 +346,7 @@ main(void)
 	root = xasprintf("%s/root", top);
 	mkdir(root, 0755);
 	test_life(root);
+	test_much_trash(root);
 	test_recovery(root);
 	test_recovery_of_a_restore(root);
 	test_elsewhere();
