@@ -4,7 +4,7 @@
  * other, fd 3 brings the core's signals, 0, 1 and 2 are the command's.
  *
  * vx-sandbox --spec FILE: the same by hand. What was denied and written is printed, the scratch is
- * left as it is, nothing is committed.
+ * left as it is, nothing is committed. fd 3 is then somebody else's, signals are what the process itself is sent.
  */
 #include "proto/ruleset.h"
 #include "sandbox/setup.h"
@@ -14,8 +14,10 @@
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/num.h"
+#include "util/path.h"
 #include "util/proc.h"
 #include "util/strbuf.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -40,11 +42,36 @@ struct arguments {
 	int spec, status, signals; /* -1: none */
 };
 
+/* Where words for the command come from when they come from no core. */
+static int by_hand[2] = {-1, -1};
+
+static void
+print_usage(FILE *to)
+{
+	fputs("usage: vx-sandbox --spec FILE\n"
+	      "       vx-sandbox SPECFD STATUSFD\n"
+	      "Runs the command of a spec in a view of the spec's workspace: vx-sandbox(1).\n",
+		to);
+	fflush(to);
+}
+
 attr_noreturn static void
 usage(void)
 {
-	fputs("usage: vx-sandbox SPECFD STATUSFD\n       vx-sandbox --spec FILE\n", stderr);
+	print_usage(stderr);
 	_exit(EXIT_SETUP);
+}
+
+static void
+answer(const char *word)
+{
+	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+		print_usage(stdout);
+	else if (!strcmp(word, "--version"))
+		puts(PACKAGE_VERSION);
+	else
+		return;
+	_exit(fflush(stdout) ? EXIT_SETUP : 0);
 }
 
 static int
@@ -64,6 +91,8 @@ parse(int argc, char **argv, struct arguments *a)
 	struct stat st;
 
 	*a = (struct arguments){NULL, -1, -1, -1};
+	if (argc == 2)
+		answer(argv[1]);
 	if (argc != 3)
 		usage();
 	if (!strcmp(argv[1], "--spec")) {
@@ -73,10 +102,20 @@ parse(int argc, char **argv, struct arguments *a)
 		a->status = parse_fd(argv[2]);
 		if (a->spec == a->status)
 			usage();
+		if (!fstat(SIGNAL_FD, &st) && S_ISFIFO(st.st_mode))
+			a->signals = SIGNAL_FD;
 	}
-	/* By hand there may be none; a shell may also have left some file there. */
-	if (!fstat(SIGNAL_FD, &st) && S_ISFIFO(st.st_mode))
-		a->signals = SIGNAL_FD;
+}
+
+/* What somebody who started us by hand had this process ignore: nohup, a shell's "&". The command has the
+ * default back all the same. */
+static bool
+is_kept_ignored(int sig)
+{
+	struct sigaction was;
+
+	return (sig == SIGHUP || sig == SIGINT || sig == SIGQUIT) && !sigaction(sig, NULL, &was) &&
+	       was.sa_handler == SIG_IGN;
 }
 
 /*
@@ -107,8 +146,11 @@ sanitise(struct setup *s, struct arguments *a)
 		if (keep[i] >= 0 && fcntl(keep[i], F_SETFD, FD_CLOEXEC))
 			setup_die(errno, "see the cause", "cannot use fd %d", keep[i]);
 	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &def, NULL);
+		if (!a->spec_file || !is_kept_ignored(sig))
+			sigaction(sig, &def, NULL);
+	/* What cannot be written is an error like another. */
 	sigaction(SIGPIPE, &ign, NULL);
+	sigaction(SIGXFSZ, &ign, NULL);
 	sigemptyset(&empty);
 	sigprocmask(SIG_SETMASK, &empty, NULL);
 	if (setrlimit(RLIMIT_CORE, &none))
@@ -130,6 +172,22 @@ open_proc(struct setup *s)
 		setup_die(0, "mount a procfs there", "/proc is no procfs");
 }
 
+/* The command sees what it writes, but not from behind. vx has its own in what it hides. */
+static void
+hide_scratch(struct spec *s)
+{
+	const char *below;
+
+	if (!path_is_within(s->scratch, s->workspace))
+		return;
+	below = path_below(s->scratch, s->workspace);
+	for (size_t i = 0; i < s->nrules; i++)
+		if (s->rules[i].kind == SPEC_QUIET && !s->rules[i].is_glob &&
+			path_is_within(below, s->rules[i].path))
+			return;
+	spec_add_rule(s, SPEC_QUIET, false, below);
+}
+
 static void
 read_spec(struct setup *s, struct arguments *a)
 {
@@ -141,8 +199,27 @@ read_spec(struct setup *s, struct arguments *a)
 	fd_close(&a->spec);
 	if (spec_decode(text.buf, text.len, &s->spec, &e))
 		setup_die(0, "", "%s", e.text);
+	hide_scratch(&s->spec);
 	if (ruleset_new(s->spec.rules, s->spec.nrules, s->spec.cwd, &s->rules, &e))
 		setup_die(0, "", "%s", e.text);
+}
+
+/* Nothing is made in what is no scratch. */
+static void
+check_scratch(const struct setup *s)
+{
+	cleanup_dir DIR *d = opendir(".");
+	const struct dirent *de;
+	bool used = s->scratch_st.st_dev == s->host_st.st_dev &&
+		    s->scratch_st.st_ino == s->host_st.st_ino;
+
+	if (!d)
+		setup_die(errno, "see the cause", "cannot read the scratch %s", s->spec.scratch);
+	while (!used && (de = readdir(d)))
+		used = strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0;
+	if (used)
+		setup_die(0, "give an empty directory, another for each command",
+			"the scratch %s is in use", s->spec.scratch);
 }
 
 /* The overlay's root shows the attributes of its upper directory: they are those of what it covers. */
@@ -172,10 +249,11 @@ open_places(struct setup *s)
 
 	s->host = open(s->spec.workspace, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (s->host < 0 || fstat(s->host, &s->host_st))
-		setup_die(
-			errno, "see the cause", "cannot open the workspace %s", s->spec.workspace);
+		setup_die(errno, "name a directory that is there, by its path without links",
+			"cannot open the workspace %s", s->spec.workspace);
 	if (chdir(s->spec.scratch) || stat(".", &s->scratch_st))
 		setup_die(errno, "see the cause", "cannot enter the scratch %s", s->spec.scratch);
+	check_scratch(s);
 	/* When the core is gone, another run may find the scratch before we have put the last into it. Not so of
 	 * a transaction: there it shall be found, since a list of moves in it has to be finished. */
 	if (s->spec.live)
@@ -201,6 +279,32 @@ open_places(struct setup *s)
 		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->report) ||
 		fd_pipe(s->control))
 		setup_die(errno, "see the cause", "cannot open what the set-up needs");
+}
+
+static void
+on_signal(int sig)
+{
+	const char *word = sig == SIGINT ? "INT\n" : sig == SIGQUIT ? "KILL\n" : "TERM\n";
+	int num = errno;
+
+	(void)!write(by_hand[1], word, strlen(word));
+	errno = num;
+}
+
+/* By hand: what a terminal, or who started it, sends to this process is for the command, which is in another
+ * session. Not before there are two processes, or init would take it. */
+static int
+take_signals(void)
+{
+	static const int sigs[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction take = {.sa_handler = on_signal};
+
+	if (fd_pipe(by_hand) || fd_set_nonblock(by_hand[1]))
+		setup_die(errno, "see the cause", "cannot make a pipe");
+	for (size_t i = 0; i < array_len(sigs); i++)
+		if (!is_kept_ignored(sigs[i]))
+			sigaction(sigs[i], &take, NULL);
+	return by_hand[0];
 }
 
 static void
@@ -241,6 +345,8 @@ main(int argc, char **argv)
 	}
 
 	ns_start(&s, view_build);
+	if (a.spec_file)
+		a.signals = take_signals();
 	serve(&s, a.signals, &result);
 	live_finish(&s, &result.manifests, result.ended);
 	if (result.ended)

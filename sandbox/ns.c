@@ -101,6 +101,9 @@ refused_clone(const struct setup *s, int num)
 			"raise the limits in /proc/sys/user/max_*_namespaces, or run at a lower "
 			"depth",
 			"%s: a limit on namespaces is reached", what);
+	if (num == EAGAIN)
+		setup_die(num, "raise the limit on processes (ulimit -u), or end some of this user",
+			"%s", what);
 	if (num == EPERM && is_in_chroot(s))
 		setup_die(num, "run vx outside the chroot, or enter it by pivot_root (a container)",
 			"%s: this is a chroot, where the kernel allows none", what);

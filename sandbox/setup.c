@@ -94,6 +94,8 @@ setup_die(int num, const char *remedy, const char *fmt, ...)
 	n = strlen(cause);
 	if (num)
 		snprintf(cause + n, size - n, ": %s", strerror(num));
+	if (num == EMFILE)
+		remedy = "raise the limit on open files (ulimit -n)";
 	snprintf(r.u.failed.remedy, sizeof(r.u.failed.remedy), "%s", remedy);
 	if (report_fd >= 0)
 		setup_report(&r);

@@ -47,7 +47,6 @@ static const struct word {
 	{"git-config", WORD_FLAG, offsetof(struct spec, git_config), false},
 	{"fuse-off", WORD_FLAG, offsetof(struct spec, fuse_off), false},
 	{"attached", WORD_FLAG, offsetof(struct spec, attached), false},
-	{"keep-scratch", WORD_FLAG, offsetof(struct spec, keep_scratch), false},
 };
 
 /* A rule's word, with "-glob" after it when the value is a pattern. */
@@ -240,8 +239,8 @@ static int
 check_absolute(const char *path, struct err *e)
 {
 	if (*path != '/' || !path_is_normal(path + 1))
-		return err_set(
-			e, ERR_USAGE, 0, "an absolute path without '.', '..' or '//' is due");
+		return err_set(e, ERR_USAGE, 0,
+			"an absolute path without '.', '..', '//' and a slash at the end is due");
 	return 0;
 }
 
@@ -253,7 +252,8 @@ check_relative(char *path, struct err *e)
 		*path = '\0';
 	else if (!*path || !path_is_normal(path))
 		return err_set(e, ERR_USAGE, 0,
-			"a path from the workspace without '.', '..' or '//' is due");
+			"a path from the workspace without '.', '..', '//' and a slash at the end "
+			"is due");
 	return 0;
 }
 
@@ -440,6 +440,16 @@ check_whole(const struct spec *s, struct err *e)
 }
 
 static int
+refuse_first(const char *p, size_t n, struct err *e)
+{
+	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+
+	strbuf_add_sanitised(&sb, p, n < 40 ? n : 40);
+	return err_set(e, ERR_USAGE, 0, "line 1 is \"%s\", and \"%s\" is what this version reads",
+		sb.buf, FIRST_LINE);
+}
+
+static int
 decode(const char *p, size_t n, struct spec *s, struct err *e)
 {
 	const char *end = p + n;
@@ -457,7 +467,7 @@ decode(const char *p, size_t n, struct spec *s, struct err *e)
 		if (ended)
 			return err_set(e, ERR_USAGE, 0, "line %lu is after \"end\"", line);
 		if (line == 1 && !word_is(p, len, FIRST_LINE))
-			return err_set(e, ERR_USAGE, 0, "line 1 is not \"%s\"", FIRST_LINE);
+			return refuse_first(p, len, e);
 		ended = word_is(p, len, LAST_LINE);
 		if (line > 1 && !ended && read_line(s, p, len, e))
 			return err_wrap(e, "line %lu", line);

@@ -86,7 +86,6 @@ struct spec {
 	bool git_config;   /* a granted .git/config is no name that is never committed */
 	bool fuse_off;     /* test seam: behave as if there were no /dev/fuse */
 	bool attached;     /* test seam: the start path of kernels before detached layers */
-	bool keep_scratch; /* stand-alone use: leave the scratch, print the list of entries */
 };
 
 #define SPEC_INIT                                                                                  \

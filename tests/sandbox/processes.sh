@@ -8,11 +8,11 @@ require_program python3
 echo s >"$W/s"
 fifo up
 
-# Starts the last spec with fd 3 at the FIFO $T/sig, whose other end is our fd 8.
+# Starts the last spec as the core does, with fd 3 at the FIFO $T/sig, whose other end is our fd 8.
 start() {
 	rm -f "$T/sig"
 	mkfifo "$T/sig"
-	"$VX_SANDBOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null 3<"$T/sig" &
+	"$VX_SANDBOX" 4 5 >"$OUT" 2>"$ERR" </dev/null 3<"$T/sig" 4<"$T/spec" 5>"$T/frames" &
 	BOX=$!
 	exec 8>"$T/sig"
 }
@@ -52,7 +52,13 @@ exec 8>&- # the core is gone
 wait_box
 ok "the end of fd 3 ends the namespace" test "$RC" -ne 0
 ok "and everything in it" released
-unlike "$ERR" 'vx-sandbox: (file|dir)' "nothing of it is told"
+is "$(python3 -c '
+import struct, sys
+b, at = open(sys.argv[1], "rb").read(), 0
+while at < len(b):
+    print(b[at + 4])
+    at += 4 + struct.unpack_from("<I", b, at)[0]' "$T/frames" | grep -E '^(2|5|6|7)$')" 2 \
+	"it had started, and nothing more is told"
 
 spec "exec 9>$T/hold; (setsid sh -c 'trap \"\" TERM; sleep 1000' &); echo up >$T/up; sleep 1000" 'read .'
 hold hold # before fd 8 is there to be inherited

@@ -39,7 +39,7 @@ test_round_trip(void)
 	spec_add_rule(&s, SPEC_IGNORE_READ, false, "/home/v/.ssh");
 	spec_add_rule(&s, SPEC_IGNORE_WRITE, true, "**/*.log");
 	s.hermetic = s.weaker = s.git_config = s.unix_sockets = s.nested = s.fuse_off = s.attached =
-		s.keep_scratch = true;
+		true;
 
 	spec_encode(&s, &first);
 	ok_int(spec_decode(first.buf, first.len, &back, &e), 0, "what is written can be read");
@@ -58,7 +58,7 @@ test_round_trip(void)
 	ok(back.rules[1].kind == SPEC_WRITE && back.rules[1].is_glob, "a glob keeps its kind");
 	ok_str(back.rules[1].path, "dist/\\[id\\]/**", "and its backslashes");
 	ok(back.hermetic && back.weaker && back.git_config && back.unix_sockets && back.nested &&
-			back.fuse_off && back.attached && back.keep_scratch,
+			back.fuse_off && back.attached,
 		"flags");
 	spec_release(&s);
 	spec_release(&back);
@@ -119,7 +119,7 @@ static void
 test_refusals(void)
 {
 	REFUSED("", "no line \"end\"");
-	REFUSED("vx-spec 2\nend\n", "line 1 is not \"vx-spec 1\"");
+	REFUSED("vx-spec 2\nend\n", "line 1 is \"vx-spec 2\", and \"vx-spec 1\" is what");
 	REFUSED("vx-spec 1", "line 1 does not end");
 	REFUSED(HEAD "arg true\n", "cut off");
 	REFUSED(HEAD TAIL "arg x\n", "line 7 is after \"end\"");
