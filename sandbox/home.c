@@ -152,18 +152,6 @@ keep_parts(struct view *v, const char *path)
 	}
 }
 
-static bool
-is_below_grant(const struct view *v, const char *path)
-{
-	const struct spec *spec = &v->s->spec;
-
-	for (size_t i = 0; i < spec->nrules; i++)
-		if (spec->rules[i].kind == SPEC_WRITE && spec->rules[i].path[0] == '/' &&
-			path_is_within(path, spec->rules[i].path))
-			return true;
-	return false;
-}
-
 /* With the overlay: by name, told. The policy layer also hides what comes later; the wall is for listings. */
 static void
 hide_in_overlay(struct view *v, int home, const char *store)
@@ -177,7 +165,7 @@ hide_in_overlay(struct view *v, int home, const char *store)
 		keep_parts(v, path);
 	else
 		hide_by_name(v, home, store);
-	if (state == STORE_PARTLY || is_below_grant(v, path))
+	if (state == STORE_PARTLY || view_is_granted_live(v, path))
 		hide_by_mount(v, path);
 }
 

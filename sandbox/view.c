@@ -523,6 +523,32 @@ take_outside(struct view *v)
 			   "directories than can be bound: some are served, which is slower");
 }
 
+bool
+view_is_granted_live(const struct view *v, const char *path)
+{
+	const struct spec *spec = &v->s->spec;
+
+	for (size_t i = 0; i < spec->nrules; i++)
+		if (spec->rules[i].kind == SPEC_WRITE && spec->rules[i].path[0] == '/' &&
+			path_is_within(path, spec->rules[i].path))
+			return true;
+	return false;
+}
+
+/* A bind of a directory above would have it written. Everything else outside is read-only. */
+static void
+keep_unwritten(struct view *v, const char *path)
+{
+	size_t n = v->nbinds;
+
+	if (!view_is_granted_live(v, path))
+		return;
+	view_keep(v, path);
+	if (v->nbinds == n)
+		setup_die(errno, "make it first, or grant less",
+			"deny.write %s: nothing could keep the task from writing it", path);
+}
+
 /* Grants outside the workspace are live: the host's own tree, read-write or, where something of ours
  * covers it, read-only. */
 static void
@@ -535,6 +561,8 @@ take_grants(struct view *v)
 		bool write = r->kind == SPEC_WRITE;
 		int mnt;
 
+		if (r->path[0] == '/' && r->kind == SPEC_DENY_WRITE)
+			keep_unwritten(v, r->path);
 		if (r->path[0] != '/' || (!write && r->kind != SPEC_READ))
 			continue;
 		if (!write && !dev_covers(v, r->path))

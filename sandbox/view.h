@@ -77,7 +77,9 @@ struct overlay {
 int view_overlay(struct view *v, const struct overlay *o, const char *must_mirror, char **ret_why);
 /* Binds the path read-only over what will cover it; a missing one is left out. */
 void view_keep(struct view *v, const char *path);
-/* Remembers to bind path over what will cover it. deep: with the mounts below. */
+/* Whether a write rule for a place outside of the workspace takes in the path: what is there is the host's. */
+bool view_is_granted_live(const struct view *v, const char *path);
+/* Remembers to bind path over what will cover it. */
 void view_add_bind(struct view *v, const char *path, int mnt, bool is_dir);
 /* Opens the mount point at an absolute canonical path, O_PATH; missing directories (and for !is_dir
  * the file) are made where that is possible: in the fresh trees that cover the host's. */

@@ -19,7 +19,10 @@ static const struct field sandbox_fields[] = {
 	{"hermetic", FIELD_HERE, NULL},
 	{"weakerNetworkIsolation", FIELD_IGNORED, NULL},
 	{"network", FIELD_FOREIGN, "belongs in 'allow': write allow.network"},
+	{"gitConfig", FIELD_FOREIGN, "belongs in 'allow': write allow.gitConfig"},
+	{"pty", FIELD_FOREIGN, "belongs in 'allow': write allow.pty"},
 	{"read", FIELD_FOREIGN, "belongs in 'allow': write allow.read"},
+	{"unixSockets", FIELD_FOREIGN, "belongs in 'allow': write allow.unixSockets"},
 	{"write", FIELD_FOREIGN, "belongs in 'allow': write allow.write"},
 };
 

@@ -41,6 +41,7 @@ policy_free(struct policy *p)
 	strvec_release(&p->linked);
 	strvec_release(&p->stores);
 	strvec_release(&p->sockets);
+	strvec_release(&p->hidden);
 	ruleset_free(p->compiled);
 	free(p);
 }
@@ -123,6 +124,27 @@ add_globs(struct policy *p, enum spec_rule_kind kind, struct glob *const *v, siz
 
 /* exec.sandbox. */
 
+static const char *
+place_of(const struct policy *p)
+{
+	return p->node->def->place ? p->node->def->place : p->node->id;
+}
+
+static int
+refuse_unresolved(
+	const struct policy *p, const char *what, const char *text, int num, struct err *e)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+
+	strbuf_add_sanitised(&name, text, strlen(text));
+	if (num == ELOOP)
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: the %s '%s' leads through more than 40 links, or in a circle: remove "
+			"the link, or name the target by its own path",
+			place_of(p), what, name.buf);
+	return err_set(e, ERR_IO, num, "%s: the %s '%s'", place_of(p), what, name.buf);
+}
+
 static int
 refuse_link(const struct policy *p, const char *what, const char *text, const char *where,
 	struct err *e)
@@ -135,8 +157,7 @@ refuse_link(const struct policy *p, const char *what, const char *text, const ch
 		"%s: the %s '%s' leads through a link to %s%s: remove the link, or name the target "
 		"by "
 		"its own path",
-		p->node->def->place ? p->node->def->place : p->node->id, what, name.buf,
-		*where == '/' ? "" : "<workspace>/", to.buf);
+		place_of(p), what, name.buf, *where == '/' ? "" : "<workspace>/", to.buf);
 }
 
 /*
@@ -151,7 +172,7 @@ check_no_link(struct policy *p, const char *dir, const char *text, struct err *e
 	int inside = policy_resolve(p->w, dir, &real);
 
 	if (inside < 0)
-		return err_set(e, ERR_IO, errno, "the write grant '%s'", text);
+		return refuse_unresolved(p, "write grant", text, errno, e);
 	return !inside || strcmp(real, dir) != 0 ? refuse_link(p, "write grant", text, real, e) : 0;
 }
 
@@ -164,7 +185,7 @@ check_stays(struct policy *p, const char *head, const char *text, struct err *e)
 	int inside = policy_resolve(p->w, head, &real);
 
 	if (inside < 0)
-		return err_set(e, ERR_IO, errno, "the write grant '%s'", text);
+		return refuse_unresolved(p, "write grant", text, errno, e);
 	if (inside && (!path_is_within(head, own) || path_is_within(real, own)))
 		return 0;
 	return refuse_link(p, "write grant", text, real, e);
@@ -209,6 +230,36 @@ canonical(const char *text)
 	}
 }
 
+/* After all that is allowed. At equal length a deny wins. */
+static int
+deny_outside(struct policy *p, enum spec_rule_kind kind, const char *path, const char *text,
+	struct err *e)
+{
+	bool is_read = kind == SPEC_DENY_READ;
+
+	if (!strcmp(path, "/"))
+		return err_set(e, ERR_CONFIG, 0, "%s: deny of '%s': name what is in it",
+			place_of(p), text);
+	for (size_t i = 0; i < p->nrules; i++) {
+		struct spec_rule *r = &p->rules[i];
+
+		if (strcmp(r->path, path) != 0)
+			continue;
+		if (!is_read) {
+			r->kind = r->kind == SPEC_WRITE ? SPEC_READ : r->kind;
+		} else if (r->kind == SPEC_READ || r->kind == SPEC_WRITE) {
+			free(r->path);
+			*r = p->rules[--p->nrules];
+			i--;
+		}
+	}
+	if (is_read)
+		strvec_push(&p->hidden, path);
+	else
+		policy_add_rule(p, kind, false, path);
+	return 0;
+}
+
 static int
 add_absolute(struct policy *p, enum spec_rule_kind kind, const char *text, struct err *e)
 {
@@ -218,8 +269,10 @@ add_absolute(struct policy *p, enum spec_rule_kind kind, const char *text, struc
 
 	if (*text == '~') {
 		if (!p->home)
-			return err_set(e, ERR_CONFIG, 0, "%s: '%s', but there is no home directory",
-				p->node->id, text);
+			return err_set(e, ERR_CONFIG, 0,
+				"%s: '%s', but there is no home directory: set HOME, or write the "
+				"absolute path",
+				place_of(p), text);
 		expanded = xasprintf("%s%s", p->home, text + 1);
 	}
 	/* In the workspace it is a name like any other there: no link of it is followed. Nor does a link
@@ -240,12 +293,8 @@ add_absolute(struct policy *p, enum spec_rule_kind kind, const char *text, struc
 		policy_add_rule(p, kind, false, below);
 		return 0;
 	}
-	if (kind != SPEC_READ && kind != SPEC_WRITE && !is_ignored)
-		return err_set(e, ERR_CONFIG, 0,
-			"%s: '%s' is outside the workspace, and a deny of such a path is not in "
-			"this vx "
-			"yet",
-			p->node->id, text);
+	if (kind == SPEC_DENY_READ || kind == SPEC_DENY_WRITE)
+		return deny_outside(p, kind, path, text, e);
 	policy_add_rule(p, kind, false, path);
 	return 0;
 }
@@ -619,7 +668,7 @@ add_outputs(struct policy *p, struct err *e)
 			int inside = policy_resolve(p->w, dir, &real);
 
 			if (inside < 0)
-				return err_set(e, ERR_IO, errno, "the output '%s'", glob_text(g));
+				return refuse_unresolved(p, "output", glob_text(g), errno, e);
 			if (!inside || strcmp(real, dir) != 0)
 				return refuse_link(p, "output", glob_text(g), real, e);
 		}

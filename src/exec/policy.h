@@ -43,6 +43,7 @@ struct policy {
 	size_t ncovered; /* the first rules: what they grant is in the task's key by construction */
 	bool unix_sockets;
 	struct strvec sockets; /* those alone, absolute; none: whatever it sees */
+	struct strvec hidden;  /* absolute: what is denied outside of the workspace */
 	bool git_config;       /* allow.gitConfig */
 	bool may_nest;         /* nested */
 	bool hermetic;

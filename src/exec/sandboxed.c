@@ -537,6 +537,8 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 		if (!j->is_live || p->rules[i].kind != SPEC_OUTPUT)
 			spec_add_rule(s, p->rules[i].kind, p->rules[i].is_glob, p->rules[i].path);
 	policy_add_reports(p, &s->reports);
+	for (size_t i = 0; i < p->hidden.n; i++)
+		strvec_push(&s->stores, p->hidden.v[i]);
 	add_stores(p->home, &x->stores, &s->stores);
 	/* One that only the task's HOME names. */
 	if (p->home && !strvec_contains(homes_known(), p->home)) {

@@ -267,10 +267,9 @@ check_rule(enum spec_rule_kind kind, bool is_glob, char *path, struct err *e)
 	}
 	if (*path != '/')
 		return check_relative(path, e);
-	if (kind != SPEC_READ && kind != SPEC_WRITE && kind != SPEC_IGNORE_READ &&
-		kind != SPEC_IGNORE_WRITE)
+	if (kind == SPEC_DENY_READ || kind == SPEC_OUTPUT || kind == SPEC_QUIET)
 		return err_set(e, ERR_USAGE, 0,
-			"only read and write, and what is ignored, may name an absolute path");
+			"no absolute path is due: \"store\" and \"hide\" are for such");
 	return check_absolute(path, e);
 }
 

@@ -41,7 +41,7 @@ bad 'a way out' 'spec: line 3: cwd: a path from the workspace' 's/^cwd.*/cwd ../
 bad 'a relative workspace' 'spec: line 2: workspace: an absolute path' 's/^workspace.*/workspace w/'
 bad 'a variable without a value' 'spec: line [0-9]+: env: NAME=value is due$' 's/^env PATH.*/env PATH/'
 bad 'a bad pattern' "rule \"\\{a\": '\\{a': '\\{' without '\\}'" 's/^cwd.*/&\nread-glob {a/'
-bad 'a deny outside' 'spec: line 4: deny-read: only read and write' 's/^cwd.*/&\ndeny-read \/etc/'
+bad 'a deny outside' 'spec: line 4: deny-read: no absolute path is due: "store" and "hide" are for such' 's/^cwd.*/&\ndeny-read \/etc/'
 bad 'a flag with a value' 'spec: line 4: nested: no value is due$' 's/^cwd.*/&\nnested yes/'
 bad 'a workspace that is not there' 'cannot open the workspace /none: No such file.*; name a directory' 's/^workspace.*/workspace \/none/'
 ln -s "$W" "$T/link"

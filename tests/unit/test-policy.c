@@ -184,6 +184,7 @@ make_workspace(void)
 	link_to("../lib/out", "packages/app/leaves");
 	link_to("/tmp/x", "packages/app/far");
 	link_to("real/out", "packages/app/stays");
+	link_to("circle", "packages/app/circle");
 }
 
 static struct policy *
@@ -456,6 +457,11 @@ test_links(void)
 	ok(!build(NULL, &e),
 		"nor does one lead through a link that stays: a task may have made it");
 	ok_err(&e, "'stays/*.o' leads through a link", "the link is named");
+	app_task.sandbox = sandbox(NULL, LIST("circle/x"), NULL);
+	e = (struct err)ERR_INIT;
+	ok(!build(NULL, &e), "nor where links lead in a circle");
+	ok_err(&e, "'circle/x' leads through more than 40 links, or in a circle: remove the link",
+		"which is said");
 	app_task.sandbox = sandbox(NULL, LIST("stays"), NULL);
 	e = (struct err)ERR_INIT;
 	p = build(NULL, &e);

@@ -141,8 +141,8 @@ test_refusals(void)
 	REFUSED(HEAD "read x/\n" TAIL, "read: a path from the workspace");
 	REFUSED(HEAD "read\n" TAIL, "read: a path from the workspace");
 	REFUSED(HEAD "read /x/.\n" TAIL, "read: an absolute path");
-	REFUSED(HEAD "deny-read /x\n" TAIL, "deny-read: only read and write");
-	REFUSED(HEAD "output /x\n" TAIL, "output: only read and write");
+	REFUSED(HEAD "deny-read /x\n" TAIL, "deny-read: no absolute path is due");
+	REFUSED(HEAD "output /x\n" TAIL, "output: no absolute path is due");
 	REFUSED(HEAD "read-glob /x/*\n" TAIL, "read-glob: a pattern from the workspace");
 	REFUSED(HEAD "read-glob\n" TAIL, "read-glob: a pattern from the workspace");
 	REFUSED(HEAD "env X\n" TAIL, "env: NAME=value");

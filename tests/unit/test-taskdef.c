@@ -246,6 +246,8 @@ test_fields(void)
 	check_refused(SANDBOX("\"ignore\":{\"systemInfo\":[1]}"), "systemInfo[0]: is a number");
 	check_refused(SANDBOX("\"ignoer\":{}"), "did you mean 'ignore'?");
 	check_refused(SANDBOX("\"read\":[]"), "write allow.read");
+	check_refused(SANDBOX("\"gitConfig\":true"), "write allow.gitConfig");
+	check_refused(SANDBOX("\"unixSockets\":true"), "write allow.unixSockets");
 	check_refused(SANDBOX("\"allow\":{\"network\":true}"), "network: is not in this vx yet");
 	check_refused(SANDBOX("\"allow\":{\"localBinding\":[80]}"), "ports is not in this vx yet");
 	check_refused(SANDBOX("\"deny\":{\"network\":[]}"), "is not in this vx yet");
