@@ -262,6 +262,16 @@ find_left_out(const struct policy *p, const char *path)
 	return found;
 }
 
+/* vx's own, which no entry opens. */
+static bool
+is_vx_own(const struct policy *p, const char *path)
+{
+	for (size_t i = 0; i < p->nrules; i++)
+		if (p->rules[i].kind == SPEC_QUIET && path_is_within(path, p->rules[i].path))
+			return true;
+	return false;
+}
+
 char *
 policy_grant_text(const struct policy *p, bool write, const char *path)
 {
@@ -276,6 +286,8 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	 * only these are told of. */
 	if (*path == '/')
 		return outside_text(p, write, path);
+	if (is_vx_own(p, path))
+		return xstrdup("no entry does, it is vx's own directory");
 	strvec_push(&one, path);
 	inputs = policy_inputs_text(p, &one);
 	outputs = policy_outputs_text(p, &one);

@@ -618,6 +618,7 @@ check_inputs_text(const struct policy *p)
 static void
 test_grant_text(void)
 {
+	cleanup_free char *own = NULL;
 	struct err e = ERR_INIT;
 	struct policy *p;
 
@@ -629,6 +630,8 @@ test_grant_text(void)
 	grant_is(p, false, "packages/app/a\"b\n", "allow.read: [\"a\\\"b\\u000a\"]");
 	grant_is(p, true, "packages/app", "allow.write: [\".\"]");
 	grant_is(p, true, "packages/app/~x", "allow.write: [\"./~x\"]");
+	own = policy_grant_text(p, true, ".vx/x");
+	ok_str(own, "no entry does, it is vx's own directory", "for .vx nothing is promised");
 	policy_free(p);
 
 	app_task.cache = &app_cache;
