@@ -8,7 +8,7 @@
  * wall and in the policy layer, which tells who asks for one (layer.c).
  *
  * A home that is the workspace itself or inside it has no overlay: there the workspace's policy speaks,
- * of stores too. Neither has "/". One with mounts inside is served by its mirror, and stays read-only where there
+ * of stores too. Neither has "/", nor what the sandbox has of its own, as /tmp. One with mounts inside is served by its mirror, and stays read-only where there
  * is no FUSE. There, and elsewhere (`store` of the spec), stores are covered by mounts, of which nobody is told.
  */
 #include "proto/stores.h"
@@ -193,6 +193,19 @@ cover_home(struct view *v, const char *home)
 	}
 }
 
+/* What the sandbox has of its own: with an overlay over the host's its tasks would see what all others leave
+ * there. */
+static bool
+is_fresh(const char *path)
+{
+	static const char *const fresh[] = {"/dev", "/dev/shm", "/proc", "/run", "/tmp"};
+
+	for (size_t i = 0; i < array_len(fresh); i++)
+		if (!strcmp(path, fresh[i]))
+			return true;
+	return false;
+}
+
 void
 home_find(struct setup *s)
 {
@@ -207,7 +220,8 @@ home_find(struct setup *s)
 	if (home < 0)
 		return;
 	s->home_path = setup_path_of(s, home);
-	if (!strcmp(s->home_path, "/") || path_is_within(s->home_path, spec->workspace))
+	if (!strcmp(s->home_path, "/") || is_fresh(s->home_path) ||
+		path_is_within(s->home_path, spec->workspace))
 		return;
 	s->own_home = spec->hermetic;
 	if (s->own_home && mkdir("home", 0700))

@@ -169,6 +169,17 @@ prints "vx-dev
 vx-shm
 vx-run" "each is a mount of its own"
 
+# a home that is one of them shows nothing of the host's
+theirs=$(mktemp /tmp/vx-test.XXXXXX) || exit 99
+for d in /tmp /dev/shm; do
+	spec "ls -A $d; echo x >$d/x; cat $d/x" 'read src'
+	sed "s|^home .*|home $d|" "$T/spec" >"$T/spec2"
+	try "$VX_SANDBOX" --spec "$T/spec2"
+	prints x "a home that is $d is fresh, and written to"
+	is "$(cat "$ERR")" "" "a home that is $d: nothing is said"
+done
+rm "$theirs"
+
 # a directory without a grant is where the command starts, and empty
 fresh
 spec 'pwd; ls -A' 'read src'
