@@ -4,11 +4,14 @@
  */
 #include "sandbox/mount.h"
 #include "sandbox/view.h"
+#include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/path.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -17,6 +20,10 @@ static const char no_remedy[] = "see the cause; vx works from kernel 6.1 on";
 static const char *const device_names[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
 static const char *const covered[] = {"/dev", "/proc", "/run", "/tmp"};
+
+enum {
+	MAX_HOPS = 40 /* as in the kernel */
+};
 
 /* The one link of /run that whole systems stand on (NixOS). */
 static const char current_system[] = "/run/current-system";
@@ -30,15 +37,71 @@ dev_covers(const struct view *v, const char *path)
 	return hermetic_covers(v, path);
 }
 
-/* Keeps where path really leads, if that is covered. */
+/* Those of procfs are there, of what is inside. */
+static bool
+is_link_lost(const struct view *v, const char *path)
+{
+	if (!path_parent_len(path + 1) || !dev_covers(v, path) || path_is_within(path, "/proc"))
+		return false;
+	for (size_t i = 0; i < v->links.n; i += 2)
+		if (!strcmp(v->links.v[i], path))
+			return false;
+	return true;
+}
+
+/* The links on the way to it, where they are covered: each with its target. */
 static void
-keep_target(struct view *v, const char *path)
+keep_links(struct view *v, const char *path)
+{
+	cleanup_strbuf struct strbuf done = STRBUF_INIT;
+	cleanup_free char *rest = xstrdup(path);
+	char target[PATH_MAX];
+	size_t at = 0;
+
+	for (unsigned hops = 0; rest[at] && hops <= MAX_HOPS;) {
+		size_t n = strcspn(rest + at, "/"), before = done.len;
+		const char *name = rest + at;
+		ssize_t len;
+		char *next;
+
+		at += n + (name[n] == '/');
+		if (!n || (n == 1 && *name == '.'))
+			continue;
+		if (n == 2 && !memcmp(name, "..", 2)) {
+			while (done.len && done.buf[done.len - 1] != '/')
+				strbuf_truncate(&done, done.len - 1);
+			strbuf_truncate(&done, done.len ? done.len - 1 : 0);
+			continue;
+		}
+		strbuf_addch(&done, '/');
+		strbuf_add(&done, name, n);
+		len = readlink(done.buf, target, sizeof(target) - 1);
+		if (len < 0)
+			continue;
+		target[len] = '\0';
+		hops++;
+		if (is_link_lost(v, done.buf)) {
+			strvec_push(&v->links, done.buf);
+			strvec_push(&v->links, target);
+		}
+		strbuf_truncate(&done, *target == '/' ? 0 : before);
+		next = xasprintf("%s/%s", target, rest + at);
+		free(rest);
+		rest = next;
+		at = 0;
+	}
+}
+
+/* Keeps where path really leads, if that is covered, and the way there. */
+static void
+keep(struct view *v, const char *path)
 {
 	cleanup_close int fd = open(path, O_PATH | O_CLOEXEC);
 	cleanup_free char *real = NULL;
 
 	if (fd < 0)
 		return;
+	keep_links(v, path);
 	real = setup_path_of(v->s, fd);
 	if (!dev_covers(v, real) || strvec_contains(&v->keeps, real))
 		return;
@@ -64,14 +127,15 @@ dev_prepare(struct view *v)
 		if (v->devices[i] < 0 || mount_set(v->devices[i], MOUNT_ATTR_RDONLY))
 			setup_die(errno, no_remedy, "cannot take %s", name);
 	}
-	keep_target(v, "/etc/resolv.conf");
+	keep(v, "/etc/resolv.conf");
+	keep_links(v, current_system);
 	for (const char *p = path ? path : ""; *p;) {
 		size_t n = strcspn(p, ":");
 		cleanup_strbuf struct strbuf entry = STRBUF_INIT;
 
 		strbuf_add(&entry, p, n);
 		if (*entry.buf == '/')
-			keep_target(v, entry.buf);
+			keep(v, entry.buf);
 		p += n + (p[n] == ':');
 	}
 	for (size_t i = 0; i < v->keeps.n; i++)
@@ -164,8 +228,6 @@ static void
 attach_run(struct view *v)
 {
 	static const char *const options[] = {"source", "vx-run", "mode", "0755", NULL};
-	char target[PATH_MAX];
-	ssize_t n = readlink(current_system, target, sizeof(target) - 1);
 	int mnt = mount_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, options);
 
 	v->run = -1;
@@ -178,11 +240,6 @@ attach_run(struct view *v)
 		return;
 	}
 	v->run = mnt;
-	if (n <= 0)
-		return;
-	target[n] = '\0';
-	if (symlink(target, current_system))
-		setup_die(errno, no_remedy, "cannot keep %s", current_system);
 }
 
 void
@@ -200,6 +257,21 @@ dev_attach(struct view *v)
 	hide_keys(v->s);
 	if (v->s->maps_all)
 		guard_proc(v);
+}
+
+/* Below what is bound they are there already. */
+void
+dev_attach_links(const struct view *v)
+{
+	for (size_t i = 0; i < v->links.n; i += 2) {
+		const char *path = v->links.v[i];
+		cleanup_free char *parent = xmemdupz(path + 1, path_parent_len(path + 1));
+		cleanup_close int dir = fs_open_mkdirs(v->root, parent);
+
+		if (dir < 0 ||
+			(symlinkat(v->links.v[i + 1], dir, path_base(path)) && errno != EEXIST))
+			setup_die(errno, no_remedy, "cannot keep %s", path);
+	}
 }
 
 void

@@ -842,6 +842,7 @@ view_build(struct setup *s)
 	dev_attach(&v);
 	home_attach(&v);
 	attach_binds(&v);
+	dev_attach_links(&v);
 	for (size_t i = 0; i < s->spec.hide.n; i++)
 		view_cover(s->spec.hide.v[i]);
 	attach_at(&v, s->spec.workspace, workspace, true);

@@ -45,9 +45,11 @@ struct view {
 	int dev, run;   /* fresh trees: writable until the binds have their mount points */
 	struct bind *binds;
 	size_t nbinds, binds_cap;
-	struct strvec keeps;  /* paths below /run, /tmp or /dev that stay visible read-only */
-	struct strvec stores; /* paths of credential stores among the binds */
-	int home;             /* its overlay; -1: none of its own */
+	struct strvec keeps; /* paths below /run, /tmp or /dev that stay visible read-only */
+	struct strvec
+		links; /* there too, on the way to what is in PATH: each, and then its target */
+	struct strvec stores;         /* paths of credential stores among the binds */
+	int home;                     /* its overlay; -1: none of its own */
 	struct shown_socket *sockets; /* of the spec, in its order */
 	int *covers; /* of the hermetic view: writable until the binds have their mount points */
 	size_t ncovers, covers_cap;
@@ -93,6 +95,8 @@ void view_cover(const char *path);
 void dev_prepare(struct view *v);
 /* /dev, /dev/pts, /dev/shm, /proc, /run. */
 void dev_attach(struct view *v);
+/* Once the binds are attached. */
+void dev_attach_links(const struct view *v);
 /* Once every bind has its mount point. */
 void dev_finish(struct view *v);
 /* Is the path below a tree that the view replaces (/dev, /proc, /run, /tmp; all that a hermetic one hides)? */

@@ -169,6 +169,35 @@ prints "vx-dev
 vx-shm
 vx-run" "each is a mount of its own"
 
+# what is in PATH, and the links on the way to it
+theirs=$(mktemp -d /tmp/vx-test.XXXXXX) || exit 99
+mkdir "$T/bin" "$theirs/real" "$theirs/bin" "$theirs/other"
+for d in "$T/bin/a" "$theirs/real/b" "$theirs/bin/c"; do
+	printf '#!/bin/sh\necho %s\n' "${d##*/}" >"$d"
+	chmod 755 "$d"
+done
+chmod 755 "$theirs"
+ln -s "$T/bin" "$theirs/first"
+ln -s "../${theirs#/tmp/}/first" "$theirs/second"
+ln -s real "$theirs/way"
+ln -s ../way/../way "$theirs/other/way"
+spec 'a; b; c; ls -A /tmp/*; ls "$D/other"; readlink "$D/second"' 'read src'
+sed "s|^env PATH=|&$theirs/second:$theirs/other/way:$theirs/bin:/proc/self/none:/proc/self/cwd:/tmp/none:|
+s|^arg sh|env D=$theirs\n&|" "$T/spec" >"$T/spec2"
+try "$VX_SANDBOX" --spec "$T/spec2"
+prints "a
+b
+c
+bin
+first
+other
+real
+second
+way
+way
+../${theirs#/tmp/}/first" "entries of PATH in /tmp that are links, or behind links, are there, and nothing else"
+rm -r "$theirs"
+
 # a home that is one of them shows nothing of the host's
 theirs=$(mktemp /tmp/vx-test.XXXXXX) || exit 99
 for d in /tmp /dev/shm; do
