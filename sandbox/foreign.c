@@ -9,6 +9,7 @@
 #include "sandbox/setup.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/glob.h"
 #include "util/path.h"
 #include "util/strvec.h"
 #include <fcntl.h>
@@ -21,14 +22,15 @@ enum {
 static char *
 place_of(const struct spec_rule *r)
 {
-	size_t n = strlen(r->path);
+	const char *path = r->is_glob ? glob_text_path(r->path) : r->path;
+	size_t n = strlen(path);
 
 	if (r->is_glob) {
-		n = strcspn(r->path, "*?[]{}()!\\,");
-		while (n && r->path[n] != '/')
+		n = strcspn(path, "*?[]{}()!\\,");
+		while (n && path[n] != '/')
 			n--;
 	}
-	return xmemdupz(r->path, n);
+	return xmemdupz(path, n);
 }
 
 struct search {

@@ -176,7 +176,8 @@ add_denied(struct strbuf *sb, const struct policy *p, bool write, const char *pa
 
 	if (!deny)
 		return false;
-	rel = path_relative(p->node->project->dir, deny->path);
+	rel = path_relative(
+		p->node->project->dir, deny->is_glob ? glob_text_path(deny->path) : deny->path);
 	strbuf_addf(sb, "take \"%s\" out of deny.%s", *rel ? rel : ".", write ? "write" : "read");
 	if (find_entry(p, write ? SPEC_WRITE : SPEC_READ, path))
 		return true;

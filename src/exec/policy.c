@@ -59,19 +59,6 @@ policy_compile(struct policy *p, struct err *e)
 
 /* Globs to rules. */
 
-static char *
-escape(const char *path)
-{
-	struct strbuf sb = STRBUF_INIT;
-
-	for (; *path; path++) {
-		if (strchr("*?{}[]()!\\,", *path))
-			strbuf_addch(&sb, '\\');
-		strbuf_addch(&sb, *path);
-	}
-	return strbuf_take(&sb);
-}
-
 /* The pattern of a glob's alternative below its literal head. */
 static const char *
 below_head(const char *text, const char *head)
@@ -87,32 +74,26 @@ below_head(const char *text, const char *head)
 	}
 }
 
-/* One alternative, at `head`, which is its own or where that leads through links. `<d>` with
- * everything below it is the literal `<d>`. */
+/* One alternative. `<d>` with everything below it is the literal `<d>`. */
 static void
-add_alternative(struct policy *p, enum spec_rule_kind kind, const struct glob *g, size_t i,
-	const char *head)
+add_alternative(struct policy *p, enum spec_rule_kind kind, const struct glob *g, size_t i)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
-	const char *rest;
+	const char *head = glob_literal_head(g, i);
 
 	glob_add_text(g, i, &text);
-	rest = below_head(text.buf, glob_literal_head(g, i));
-	if (glob_alternative_is_literal(g, i) || !strcmp(rest, "**")) {
+	if (glob_alternative_is_literal(g, i) ||
+		!strcmp(below_head(glob_text_path(text.buf), head), "**"))
 		policy_add_rule(p, kind, false, head);
-	} else {
-		cleanup_free char *escaped = escape(head);
-		cleanup_free char *pattern = path_join(escaped, rest);
-
-		policy_add_rule(p, kind, true, pattern);
-	}
+	else
+		policy_add_rule(p, kind, true, text.buf);
 }
 
 static void
 add_glob(struct policy *p, enum spec_rule_kind kind, const struct glob *g)
 {
 	for (size_t i = 0; i < glob_nalternatives(g); i++)
-		add_alternative(p, kind, g, i, glob_literal_head(g, i));
+		add_alternative(p, kind, g, i);
 }
 
 static void
@@ -206,7 +187,7 @@ add_write_grant(struct policy *p, const struct grant *g, struct err *e)
 
 		if (check_no_link(p, dir, g->text, e) || check_stays(p, head, g->text, e))
 			return -1;
-		add_alternative(p, SPEC_WRITE, g->glob, i, head);
+		add_alternative(p, SPEC_WRITE, g->glob, i);
 	}
 	return 0;
 }
@@ -488,8 +469,8 @@ find_granted(const struct policy *p, struct granted *ret)
 			continue;
 		if (r->is_glob) {
 			/* Where there are escapes, less of it. */
-			cleanup_free char *text =
-				xmemdupz(r->path, strcspn(r->path, "*?{}[]()!\\,"));
+			const char *path = glob_text_path(r->path);
+			cleanup_free char *text = xmemdupz(path, strcspn(path, "*?{}[]()!\\,"));
 
 			text[path_parent_len(text)] = '\0';
 			strvec_push(&ret->heads, text);
@@ -525,7 +506,7 @@ hide_outputs_of(struct policy *p, const struct granted *granted, const struct ta
 
 		for (size_t n = 0; n < glob_nalternatives(g); n++)
 			if (!is_selected(granted, glob_literal_head(g, n)))
-				add_alternative(p, SPEC_DENY_READ, g, n, glob_literal_head(g, n));
+				add_alternative(p, SPEC_DENY_READ, g, n);
 	}
 }
 

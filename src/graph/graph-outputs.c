@@ -241,7 +241,7 @@ add_example(struct strbuf *sb, const struct glob *g, size_t alternative)
 	cleanup_strbuf struct strbuf pattern = STRBUF_INIT;
 
 	glob_add_text(g, alternative, &pattern);
-	for (const char *s = pattern.buf; *s; s++) {
+	for (const char *s = glob_text_path(pattern.buf); *s; s++) {
 		if (*s == '\\' && s[1])
 			s++;
 		else if (*s == '*' || *s == '?') {

@@ -503,3 +503,9 @@ glob_add_text(const struct glob *g, size_t alternative, struct strbuf *out)
 		add_component(out, &a->components[i]);
 	}
 }
+
+const char *
+glob_text_path(const char *text)
+{
+	return text + (!strncmp(text, "./", 2) ? 2 : 0);
+}

@@ -78,6 +78,8 @@ bool glob_is_workspace(const struct glob *g); /* GLOB_WORKSPACE */
 /* Appends one alternative as a pattern of its own, from the root, normal, escaped: it parses with
  * base "" and GLOB_GRANT to the same alternative. What a sandbox rule holds. */
 void glob_add_text(const struct glob *g, size_t alternative, struct strbuf *out);
+/* Such a text without the "./" that keeps a first name from meaning more than itself. */
+const char *glob_text_path(const char *text);
 
 /* Whether two globs can be shown to select a common path: equal literals, a literal under a glob,
  * a whole subtree against a glob whose literal head lies inside it. False when unsure. */
