@@ -29,6 +29,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -206,7 +207,7 @@ read_spec(struct setup *s, struct arguments *a)
 
 /* Nothing is made in what is no scratch. */
 static void
-check_scratch(const struct setup *s)
+check_scratch(const struct setup *s, bool is_by_hand)
 {
 	cleanup_dir DIR *d = opendir(".");
 	const struct dirent *de;
@@ -220,6 +221,12 @@ check_scratch(const struct setup *s)
 	if (used)
 		setup_die(0, "give an empty directory, another for each command",
 			"the scratch %s is in use", s->spec.scratch);
+	/* overlayfs keeps its marks in these; without them it would go on, and tell less. The core has looked. */
+	if (is_by_hand && setxattr(".", "user.vx.probe", "", 0, 0))
+		setup_die(errno, "give one on a disk: ext4, xfs, btrfs",
+			"the scratch %s cannot hold what is written", s->spec.scratch);
+	if (is_by_hand)
+		removexattr(".", "user.vx.probe");
 }
 
 /* The overlay's root shows the attributes of its upper directory: they are those of what it covers. */
@@ -229,7 +236,7 @@ make_upper(const char *name, const struct stat *like)
 	struct timespec times[2] = {like->st_atim, like->st_mtim};
 
 	if (mkdir(name, 0700))
-		setup_die(errno, "give an empty directory", "cannot make %s in the scratch", name);
+		setup_die(errno, "see the cause", "cannot make %s in the scratch", name);
 	/* Only root can, and only for root does it matter: others see their own id either way. EINVAL:
 	 * an id that this user namespace has no name for, which nobody in it can be given. */
 	if (!geteuid() && lchown(name, like->st_uid, like->st_gid) && errno != EINVAL)
@@ -243,7 +250,7 @@ make_upper(const char *name, const struct stat *like)
  * files in, and the kernel carries it over into the new mount namespace, which an open fd is not.
  */
 static void
-open_places(struct setup *s)
+open_places(struct setup *s, bool is_by_hand)
 {
 	struct stat st;
 
@@ -253,7 +260,7 @@ open_places(struct setup *s)
 			"cannot open the workspace %s", s->spec.workspace);
 	if (chdir(s->spec.scratch) || stat(".", &s->scratch_st))
 		setup_die(errno, "see the cause", "cannot enter the scratch %s", s->spec.scratch);
-	check_scratch(s);
+	check_scratch(s, is_by_hand);
 	/* When the core is gone, another run may find the scratch before we have put the last into it. Not so of
 	 * a transaction: there it shall be found, since a list of moves in it has to be finished. */
 	if (s->spec.live)
@@ -263,14 +270,12 @@ open_places(struct setup *s)
 			s->spec.scratch);
 	make_upper("u", &s->host_st);
 	if (mkdir("w", 0700) || mkdir("tmp", 01777))
-		setup_die(
-			errno, "give an empty directory", "cannot make directories in the scratch");
+		setup_die(errno, "see the cause", "cannot make directories in the scratch");
 	home_find(s);
 	if (s->home >= 0 && !fstat(s->home, &st)) {
 		make_upper("hu", &st);
 		if (mkdir("hw", 0700))
-			setup_die(errno, "give an empty directory",
-				"cannot make directories in the scratch");
+			setup_die(errno, "see the cause", "cannot make directories in the scratch");
 	}
 	s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	s->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -333,7 +338,7 @@ main(int argc, char **argv)
 	open_proc(&s);
 	read_spec(&s, &a);
 	ns_find_ids(&s);
-	open_places(&s);
+	open_places(&s, a.spec_file != NULL);
 	sockets_find(&s);
 	outside_prepare(&s);
 	folds_check(&s);

@@ -80,6 +80,15 @@ like "$ERR" '^vx-sandbox: file 0[0-9]* new$' "and works"
 chmod -R u+rwX "$W/s"
 rm -r "$W/s"
 
+if unshare --user --map-root-user --mount mount -t ramfs none "$T/empty" 2>/dev/null; then
+	spec true 'read .'
+	sed "s|^scratch .*|scratch $T/empty|" "$T/spec" >"$T/spec2"
+	try unshare --user --map-root-user --mount sh -c 'mount -t ramfs none "$1" && exec "$2" --spec "$3"' - \
+		"$T/empty" "$VX_SANDBOX" "$T/spec2"
+	exits 125 "a scratch without extended attributes"
+	like "$ERR" 'the scratch .* cannot hold what is written: .*; give one on a disk' "is refused"
+fi
+
 # Exit codes.
 for c in 'exit 7:7' 'exit 300:44' 'kill -9 $$:137' 'kill -TERM $$:143' 'nosuch-program:127'; do
 	box "${c%:*}"
