@@ -27,6 +27,8 @@ enum {
 	READ_SIZE = 64 << 10,
 };
 
+static const char git_across[] = "GIT_DISCOVERY_ACROSS_FILESYSTEM";
+
 struct sandboxed {
 	struct executor ex;
 	struct loop *loop;
@@ -508,6 +510,22 @@ add_stores(const char *home, const struct strvec *found, struct strvec *ret)
 			strvec_push(ret, found->v[i]);
 }
 
+/* In a live view each directory that is bound is a file system of its own to git, which does not look for its
+ * repository beyond one unless it is told to. */
+static bool
+needs_git_told(const struct job *j, const struct strvec *env)
+{
+	const struct policy *p = j->policy;
+
+	if (!j->is_live || strvec_getenv(env, git_across))
+		return false;
+	for (size_t i = 0; i < p->nconfig; i++)
+		if ((p->rules[i].kind == SPEC_READ || p->rules[i].kind == SPEC_WRITE) &&
+			path_find(p->rules[i].path, ".git"))
+			return true;
+	return false;
+}
+
 static void
 fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 {
@@ -531,6 +549,8 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 	strvec_push(&s->argv, rq->command);
 	for (size_t i = 0; i < rq->env->n; i++)
 		strvec_push(&s->env, rq->env->v[i]);
+	if (needs_git_told(j, rq->env))
+		strvec_pushf(&s->env, "%s=1", git_across);
 	s->live = j->is_live;
 	/* The outputs of before are what stands there, and what the task writes into. */
 	for (size_t i = 0; i < p->nrules; i++)

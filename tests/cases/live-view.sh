@@ -55,6 +55,20 @@ ok "what is never kept is moved out" test ! -e out/repo/.git
 is "$(grep -c 'read secret' "$T/.both")" 1 "each is told once"
 rm -rf .vx/vx-moved-out* .vx/scratch/vx-moved-out*
 
+# A directory that is bound is a file system of its own to git.
+git_ add src
+git_ commit -qm in-src
+box '{ "allow": { "read": ["src", ".git"] }, "view": "live" }' <<'E'
+cd src && git log --oneline && echo "$GIT_DISCOVERY_ACROSS_FILESYSTEM"
+E
+findings 0 "git in a directory of a granted repository"
+said ' in-src$' "it finds the repository"
+said '^1$' "as it is told to"
+box '{ "allow": { "read": ["src"] }, "view": "live" }' <<'E'
+echo "<$GIT_DISCOVERY_ACROSS_FILESYSTEM>"
+E
+said '^<>$' "without a repository there is nothing to tell"
+
 cat >"$T/command.sh" <<E
 echo half >out/half
 echo x >$T/here
