@@ -79,6 +79,11 @@ wait_box
 ok "also of a stopped one" released
 exec 8>&-
 
+# Its own group is all that a command reaches by 0.
+box 'echo x >new; kill -TERM 0; sleep 1000' 'read .'
+exits 143 "kill 0 ends the command"
+like "$ERR" '^vx-sandbox: file 0[0-9]* new$' "and no one else: what it wrote is told"
+
 # C18
 spec "exec 9>$T/hold; sleep 300" 'read .'
 python3 - "$VX_SANDBOX" "$T" <<'PY' >"$OUT" 2>"$ERR"
