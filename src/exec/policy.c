@@ -607,8 +607,16 @@ cache_dir_inside(const struct workspace *w)
 	return *path && path_is_normal(path) ? take_ptr(&path) : NULL;
 }
 
+/* Where nobody may look, whatever is granted. */
 static void
-add_walls(struct policy *p)
+hide_own(struct policy *p, const char *dir)
+{
+	if (*dir && !path_is_within(dir, ".vx"))
+		policy_add_rule(p, SPEC_QUIET, false, dir);
+}
+
+static void
+add_walls(struct policy *p, const char *area)
 {
 	const struct project *project = p->node->project;
 	cleanup_free char *cache = cache_dir_inside(p->w);
@@ -626,8 +634,10 @@ add_walls(struct policy *p)
 	}
 	add_wall(p, ".git");
 	policy_add_rule(p, SPEC_QUIET, false, ".vx");
-	if (cache && *cache && !path_is_within(cache, ".vx"))
-		policy_add_rule(p, SPEC_QUIET, false, cache);
+	if (cache)
+		hide_own(p, cache);
+	if (path_is_within(area, p->w->path))
+		hide_own(p, path_below(area, p->w->path));
 }
 
 /* Outputs. */
@@ -681,7 +691,8 @@ find_home(const struct taskdef *def)
 
 int
 policy_build(const struct workspace *w, const struct node *node, const struct files *files,
-	const struct inputs *inputs, const struct strvec *added, struct policy **ret, struct err *e)
+	const struct inputs *inputs, const char *area, const struct strvec *added,
+	struct policy **ret, struct err *e)
 {
 	struct policy *p = xcalloc(1, sizeof(*p));
 
@@ -701,7 +712,7 @@ policy_build(const struct workspace *w, const struct node *node, const struct fi
 	if (policy_add_node_modules(p, e))
 		goto failed;
 	hide_other_outputs(p, inputs);
-	add_walls(p);
+	add_walls(p, area);
 	if (add_outputs(p, e) || policy_compile(p, e))
 		goto failed;
 	*ret = p;

@@ -65,10 +65,10 @@ struct policy {
 	struct ruleset *compiled; /* of `rules` */
 };
 
-/* `added`: see above; borrowed, sorted. */
+/* `area`: the directory of all scratches, absolute, canonical; `added`: see above; borrowed, sorted. */
 int policy_build(const struct workspace *w, const struct node *node, const struct files *files,
-	const struct inputs *inputs, const struct strvec *added, struct policy **ret,
-	struct err *e);
+	const struct inputs *inputs, const char *area, const struct strvec *added,
+	struct policy **ret, struct err *e);
 void policy_free(struct policy *p);
 /* The last step of policy_build, for tests that fill the rules themselves. */
 int policy_compile(struct policy *p, struct err *e);

@@ -211,7 +211,10 @@ scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *
 
 			stage_spread_on_disk(fd);
 			a->fd = take_fd(&fd);
-			a->path = take_ptr(&path);
+			/* It is hidden by this, and a link could lead to it. */
+			a->path = realpath(path, NULL);
+			if (!a->path)
+				a->path = take_ptr(&path);
 			tag_of(root_path, a->tag);
 			*ret = a;
 			return 0;

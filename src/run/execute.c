@@ -352,6 +352,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 				   find_links(s, j, e)))
 		return -1;
 	if (t->sandboxed && policy_build(s->plan->w, n, &s->plan->files, &t->inputs,
+				    s->area ? scratch_area_path(s->area) : "",
 				    own_is_additive(t) ? &j->own.names : NULL, &j->policy, e))
 		return -1;
 	/* A sandboxed task starts without its outputs anyway; the commit replaces them. */

@@ -19,6 +19,7 @@
 
 static char top[] = "/var/tmp/vx-test-policy-XXXXXX";
 static char *canonical_top;
+static char *area; /* of scratches */
 static int rootfd;
 static struct arena arena;
 static struct workspace w;
@@ -193,7 +194,7 @@ build(const struct inputs *inputs, struct err *e)
 	static const struct inputs none;
 	struct policy *p = NULL;
 
-	if (policy_build(&w, &app_node, &files, inputs ? inputs : &none, NULL, &p, e))
+	if (policy_build(&w, &app_node, &files, inputs ? inputs : &none, area, NULL, &p, e))
 		return NULL;
 	return p;
 }
@@ -283,6 +284,15 @@ test_explicit(void)
 			!reads(p, ".vx/x") && reads(p, "package.json"),
 		"the whole workspace is not .git and not .vx");
 	policy_free(p);
+	free(area);
+	area = path_join(canonical_top, "volume/vx-scratch-0");
+	p = build(NULL, &e);
+	ok(p && !reads(p, "volume/vx-scratch-0/x") && !writes(p, "volume/vx-scratch-0/x") &&
+			reads(p, "volume/x"),
+		"nor where the scratches are");
+	policy_free(p);
+	free(area);
+	area = path_join(canonical_top, ".vx/scratch");
 
 	app_task.sandbox = sandbox(LIST("../..", "../../.git"), LIST("nested/out"), NULL);
 	p = build(NULL, &e);
@@ -1021,7 +1031,7 @@ test_additive(void)
 	app_task.sandbox = NULL;
 	app_task.cache = &app_cache;
 	strvec_push(&added, "packages/app/dist/added");
-	if (policy_build(&w, &app_node, &files, &none, &added, &p, &e))
+	if (policy_build(&w, &app_node, &files, &none, area, &added, &p, &e))
 		bug("%s", e.text);
 	ok(reads(p, "packages/app/dist/old") && !reads(p, "packages/app/dist/added"),
 		"one that adds sees what others made");
@@ -1041,6 +1051,7 @@ main(void)
 	if (!mkdtemp(top))
 		bug("mkdtemp: %s", strerror(errno));
 	canonical_top = realpath(top, NULL);
+	area = path_join(canonical_top, ".vx/scratch");
 	rootfd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	arena_init(&arena);
 	make_workspace();
@@ -1066,6 +1077,7 @@ main(void)
 	htab_release(&w.by_name);
 	arena_release(&arena);
 	free(canonical_top);
+	free(area);
 	close(rootfd);
 	fs_remove_tree(AT_FDCWD, top);
 	return tap_done();
