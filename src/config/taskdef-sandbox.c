@@ -105,8 +105,8 @@ parse_absolute(const struct json_at *at, const char *text, struct arena *a, stru
 		return json_error(at, e, "%s", why.text);
 	if (!glob_is_literal(g))
 		return json_error(at, e,
-			"'%s': wildcards outside the workspace are not in this vx yet: "
-			"write the directory",
+			"'%s': wildcards in absolute paths are not in this vx yet: write the "
+			"directory, or, of what is in the workspace, the path from the project",
 			text);
 	for (size_t i = 0; i < glob_nalternatives(g); i++) {
 		const char *head = glob_literal_head(g, i);
