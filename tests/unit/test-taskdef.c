@@ -538,8 +538,7 @@ test_grants(void)
 	check_refused(READ("[\"../../x\"]"),
 		"allow.read[0]: '../../x': leaves the workspace: write its "
 		"absolute path");
-	check_refused(
-		READ("[\"/opt/*\"]"), "wildcards in absolute paths are not in this vx yet");
+	check_refused(READ("[\"/opt/*\"]"), "wildcards in absolute paths are not in this vx yet");
 	check_refused(
 		READ("[\"/opt/../x\"]"), "allow.read[0]: '/opt/../x': write the path without '..'");
 	check_refused(READ("[\"~user/x\"]"), "write '~/…' for the home directory");
