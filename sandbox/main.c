@@ -296,19 +296,26 @@ on_signal(int sig)
 	errno = num;
 }
 
+static void
+handle_signals(void (*fn)(int sig))
+{
+	static const int sigs[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	/* What the helper does meanwhile is not to end half done. */
+	struct sigaction take = {.sa_handler = fn, .sa_flags = SA_RESTART};
+
+	for (size_t i = 0; i < array_len(sigs); i++)
+		if (!is_kept_ignored(sigs[i]))
+			sigaction(sigs[i], &take, NULL);
+}
+
 /* By hand: what a terminal, or who started it, sends to this process is for the command, which is in another
  * session. Not before there are two processes, or init would take it. */
 static int
 take_signals(void)
 {
-	static const int sigs[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	struct sigaction take = {.sa_handler = on_signal};
-
 	if (fd_pipe(by_hand) || fd_set_nonblock(by_hand[1]))
 		setup_die(errno, "see the cause", "cannot make a pipe");
-	for (size_t i = 0; i < array_len(sigs); i++)
-		if (!is_kept_ignored(sigs[i]))
-			sigaction(sigs[i], &take, NULL);
+	handle_signals(on_signal);
 	return by_hand[0];
 }
 
@@ -353,6 +360,9 @@ main(int argc, char **argv)
 	if (a.spec_file)
 		a.signals = take_signals();
 	serve(&s, a.signals, &result);
+	/* The command is gone. What it has planted where nothing is committed is looked for all the same. */
+	if (a.spec_file && !s.spec.live && !s.outside.tops.n)
+		handle_signals(SIG_DFL);
 	live_finish(&s, &result.manifests, result.ended);
 	if (result.ended)
 		tell_done(&result, s.spec.live ? 0 : scan_upper(&s.preload));
