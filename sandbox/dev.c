@@ -191,12 +191,12 @@ attach_dev(struct view *v)
 /* What the kernel shows of keyrings and does not know by namespace. Not where sandboxes may be made inside: a /proc with
  * something mounted in it is no ground for another one (findings 9), and the calls that use keys stay refused. */
 static void
-hide_keys(const struct setup *s)
+hide_keys(const struct view *v)
 {
-	if (s->spec.nested && !s->maps_all)
+	if (v->s->spec.nested && !v->s->maps_all)
 		return;
-	view_cover("/proc/keys");
-	view_cover("/proc/key-users");
+	view_cover(v, "/proc/keys");
+	view_cover(v, "/proc/key-users");
 }
 
 /*
@@ -221,7 +221,7 @@ guard_proc(struct view *v)
 			setup_die(errno, no_remedy, "cannot make /proc/%s read-only", readonly[i]);
 	}
 	for (size_t i = 0; i < array_len(hidden); i++)
-		view_cover(hidden[i]);
+		view_cover(v, hidden[i]);
 }
 
 static void
@@ -249,12 +249,12 @@ dev_attach(struct view *v)
 	attach_dev(v);
 	/* The surrounding one shows the processes of others. */
 	if (v->proc < 0) {
-		view_cover("/proc");
+		view_cover(v, "/proc");
 		return;
 	}
 	if (mount_attach(v->proc, AT_FDCWD, "/proc"))
 		setup_die(errno, no_remedy, "cannot attach /proc");
-	hide_keys(v->s);
+	hide_keys(v);
 	if (v->s->maps_all)
 		guard_proc(v);
 }

@@ -55,7 +55,7 @@ cover(struct view *v, const char *name)
 		snprintf(path, sizeof(path), "/%s", name);
 		/* What a link leads to is hidden or shown by itself. */
 		if (!fstatat(v->root, name, &st, AT_SYMLINK_NOFOLLOW) && !S_ISLNK(st.st_mode))
-			view_cover(path);
+			view_cover(v, path);
 		return;
 	}
 	mnt = at < 0 ? -1 : mount_new("tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, options);

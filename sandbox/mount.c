@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/mount.h"
 #include "util/cleanup.h"
-#include "util/err.h"
-#include "util/fd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -86,52 +84,4 @@ mount_message(int context, struct strbuf *ret)
 			strbuf_adds(ret, "; ");
 		strbuf_add(ret, line + 2, (size_t)n - 2);
 	}
-}
-
-bool
-mountinfo_open(struct mountinfo *mi, int procfd)
-{
-	struct err e = ERR_INIT;
-
-	strbuf_init(&mi->text);
-	strbuf_init(&mi->point);
-	if (fd_read_file(procfd, "self/mountinfo", 16 << 20, &mi->text, &e)) {
-		mountinfo_release(mi);
-		return false;
-	}
-	mi->next = mi->text.buf;
-	return true;
-}
-
-/* ID PARENT MAJOR:MINOR ROOT MOUNTPOINT ...; blanks, newlines and backslashes in names are octal. */
-const char *
-mountinfo_next(struct mountinfo *mi)
-{
-	const char *p = mi->next;
-
-	for (int field = 0; field < 4 && *p; field++) {
-		p += strcspn(p, " ");
-		p += *p == ' ';
-	}
-	strbuf_reset(&mi->point);
-	for (; *p && *p != ' ' && *p != '\n'; p++) {
-		unsigned octal;
-
-		if (*p == '\\' && sscanf(p + 1, "%3o", &octal) == 1) {
-			strbuf_addch(&mi->point, (char)octal);
-			p += 3;
-		} else {
-			strbuf_addch(&mi->point, *p);
-		}
-	}
-	p += strcspn(p, "\n");
-	mi->next += p - mi->next + (*p == '\n');
-	return mi->point.len ? mi->point.buf : NULL;
-}
-
-void
-mountinfo_release(struct mountinfo *mi)
-{
-	strbuf_release(&mi->text);
-	strbuf_release(&mi->point);
 }

@@ -25,14 +25,4 @@ int mount_set(int mnt, unsigned set);
 /* What the kernel said through a file system context, "" when nothing. */
 void mount_message(int context, struct strbuf *ret);
 
-/* The mount points of this namespace, from /proc/self/mountinfo: for finding a cause. */
-struct mountinfo {
-	struct strbuf text, point;
-	char *next;
-};
-bool mountinfo_open(struct mountinfo *mi, int procfd);
-/* Borrowed until the next call; NULL at the end. */
-const char *mountinfo_next(struct mountinfo *mi);
-void mountinfo_release(struct mountinfo *mi);
-
 #endif

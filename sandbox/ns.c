@@ -7,11 +7,11 @@
  * the sharing. Where a machine refuses, this is the only place that says so: a refusal of namespaces
  * met later, as a mount or an interface that did not work, would send the user the wrong way.
  */
-#include "sandbox/mount.h"
 #include "sandbox/setup.h"
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/fd.h"
+#include "util/mounts.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -74,17 +74,17 @@ root_differs_from_init(const struct setup *s)
 static bool
 is_in_chroot(const struct setup *s)
 {
-	struct mountinfo mi;
-	const char *point;
+	struct mounts m = MOUNTS_INIT;
+	struct err e = ERR_INIT;
 	bool found = false;
 
 	if (root_differs_from_init(s))
 		return true;
-	if (!mountinfo_open(&mi, s->proc))
-		return false;
-	while (!found && (point = mountinfo_next(&mi)))
-		found = !strcmp(point, "/");
-	mountinfo_release(&mi);
+	if (mounts_read(&m, s->proc, "self/mountinfo", &e))
+		found = true;
+	for (size_t i = 0; i < m.n && !found; i++)
+		found = !strcmp(m.v[i].point, "/");
+	mounts_release(&m);
 	return !found;
 }
 

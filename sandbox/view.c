@@ -15,6 +15,7 @@
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/fs.h"
+#include "util/mounts.h"
 #include "util/path.h"
 #include "util/strbuf.h"
 #include <errno.h>
@@ -38,17 +39,17 @@ static const char no_remedy[] = "see the cause; vx works from kernel 6.1 on";
 static char *
 mount_below(const struct view *v, const char *dir)
 {
-	struct mountinfo mi;
-	const char *point;
+	struct mounts m = MOUNTS_INIT;
+	struct err e = ERR_INIT;
 	char *found = NULL;
 
-	if (!mountinfo_open(&mi, v->s->proc))
-		return NULL;
-	while (!found && (point = mountinfo_next(&mi)))
-		if (strcmp(point, dir) != 0 && path_is_within(point, dir) &&
-			!path_is_within(point, v->s->spec.scratch))
-			found = xstrdup(point);
-	mountinfo_release(&mi);
+	if (mounts_read(&m, v->s->proc, "self/mountinfo", &e))
+		m.n = 0;
+	for (size_t i = 0; i < m.n && !found; i++)
+		if (strcmp(m.v[i].point, dir) != 0 && path_is_within(m.v[i].point, dir) &&
+			!path_is_within(m.v[i].point, v->s->spec.scratch))
+			found = xstrdup(m.v[i].point);
+	mounts_release(&m);
 	return found;
 }
 
@@ -688,7 +689,7 @@ close_binds(struct view *v)
 }
 
 void
-view_cover(const char *path)
+view_cover(const struct view *v, const char *path)
 {
 	static const char *const options[] = {"source", "vx-hidden", "mode", "0555", NULL};
 	cleanup_close int at = open(path, O_PATH | O_CLOEXEC);
@@ -699,12 +700,14 @@ view_cover(const char *path)
 	if (at < 0)
 		setup_die(errno, no_remedy, "cannot hide %s", path);
 	if (is_dir_fd(at))
-		mnt = mount_new("tmpfs",
-			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-				MOUNT_ATTR_NOEXEC,
-			options);
+		mnt = mount_new(
+			"tmpfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, options);
 	else
 		mnt = mount_clone(AT_FDCWD, "/dev/null", false);
+	/* The workspace may lie in what is hidden, at a second path: it has its mount point in the cover. */
+	if (mnt >= 0 && is_dir_fd(at) && path_is_within(v->s->spec.workspace, path) &&
+		fs_mkdirs(mnt, path_below(v->s->spec.workspace, path)))
+		setup_die(errno, no_remedy, "cannot make room for the workspace in %s", path);
 	/* The node of /dev/null is the host's: nobody inside may change it. */
 	if (mnt < 0 || mount_set(mnt, MOUNT_ATTR_RDONLY) || mount_attach(mnt, at, ""))
 		setup_die(errno, no_remedy, "cannot hide %s", path);
@@ -844,7 +847,7 @@ view_build(struct setup *s)
 	attach_binds(&v);
 	dev_attach_links(&v);
 	for (size_t i = 0; i < s->spec.hide.n; i++)
-		view_cover(s->spec.hide.v[i]);
+		view_cover(&v, s->spec.hide.v[i]);
 	attach_at(&v, s->spec.workspace, workspace, true);
 	if (s->spec.live)
 		attach_live_binds(&v);

@@ -87,7 +87,7 @@ void view_add_bind(struct view *v, const char *path, int mnt, bool is_dir);
  * the file) are made where that is possible: in the fresh trees that cover the host's. */
 int view_mount_point(const struct view *v, const char *path, bool is_dir);
 /* Covers the path, where it exists, by an empty directory or file. */
-void view_cover(const char *path);
+void view_cover(const struct view *v, const char *path);
 
 /* dev.c */
 

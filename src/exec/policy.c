@@ -39,6 +39,7 @@ policy_free(struct policy *p)
 	strvec_release(&p->withheld);
 	strvec_release(&p->withheld_links);
 	strvec_release(&p->linked);
+	strvec_release(&p->seconds);
 	strvec_release(&p->stores);
 	strvec_release(&p->sockets);
 	strvec_release(&p->hidden);

@@ -61,7 +61,8 @@ struct policy {
 	 * since it is no package: a denied read in it is a finding. */
 	struct strvec withheld;
 	struct strvec withheld_links; /* the same in their order: as what they are linked */
-	struct strvec linked;     /* the projects that are granted because they are linked there */
+	struct strvec seconds; /* second paths outside the workspace, to be covered (seconds.h) */
+	struct strvec linked;  /* the projects that are granted because they are linked there */
 	struct ruleset *compiled; /* of `rules` */
 };
 

@@ -571,6 +571,8 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 		strvec_push(&s->hide, x->cache_dir);
 	if (!path_is_within(scratch_area_path(x->area), x->root_path))
 		strvec_push(&s->hide, scratch_area_path(x->area));
+	for (size_t i = 0; i < p->seconds.n; i++)
+		strvec_push(&s->hide, p->seconds.v[i]);
 }
 
 /* In memory and sealed: the helper reads it without anybody having to feed a pipe, and nobody can

@@ -2,15 +2,18 @@
 #include "cache/outputs.h"
 #include "exec/commit.h"
 #include "exec/env.h"
+#include "exec/homes.h"
 #include "exec/policy.h"
 #include "exec/sandboxed.h"
 #include "exec/scratch.h"
+#include "exec/seconds.h"
 #include "run/sched-private.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/path.h"
 #include "util/strvec.h"
 #include "workspace/workspace.h"
 #include <errno.h>
@@ -214,6 +217,19 @@ on_done(void *ctx, struct exec_result *r)
 	sched_end_task(s, t);
 }
 
+static void
+find_seconds(struct sched *s)
+{
+	cleanup_strvec struct strvec places = STRVEC_INIT;
+
+	homes_find_stores(&places);
+	strvec_push_take(&places, path_join(s->plan->w->path, ".vx"));
+	strvec_push(&places, scratch_area_path(s->area));
+	if (s->o->cache_dir)
+		strvec_push(&places, s->o->cache_dir);
+	s->seconds = seconds_new(s->plan->w->path, &places);
+}
+
 static int
 make_sandboxed(struct sched *s, struct err *e)
 {
@@ -228,6 +244,7 @@ make_sandboxed(struct sched *s, struct err *e)
 		free(helper);
 		return -1;
 	}
+	find_seconds(s);
 	s->sandboxed = sandboxed_new(s->o->loop, &(struct sandboxed_options){
 							 .helper = helper,
 							 .sh = s->sh,
@@ -354,6 +371,8 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	if (t->sandboxed && policy_build(s->plan->w, n, &s->plan->files, &t->inputs,
 				    s->area ? scratch_area_path(s->area) : "",
 				    own_is_additive(t) ? &j->own.names : NULL, &j->policy, e))
+		return -1;
+	if (s->seconds && j->policy && seconds_hide(s->seconds, j->policy, &j->notes, e))
 		return -1;
 	/* A sandboxed task starts without its outputs anyway; the commit replaces them. */
 	if (!t->sandboxed && j->remember && prepare_outputs(s, j, e))

@@ -22,6 +22,7 @@ struct policy;
 struct project;
 struct regex;
 struct scratch_area;
+struct seconds;
 struct stage;
 
 /* Of what the task's outputs select, what is its own (own.c). Not to be copied. */
@@ -88,7 +89,8 @@ struct sched {
 	struct prober prober;
 	struct executor *direct, *sandboxed;
 	struct scratch_area *area;
-	struct stage *stage; /* for restores */
+	struct seconds *seconds; /* with `sandboxed` */
+	struct stage *stage;     /* for restores */
 	char *sh;
 	struct task **ended; /* ends whose dependants have not been told yet */
 	size_t nended, ended_cap;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/stage.h"
 #include "exec/scratch.h"
+#include "exec/seconds.h"
 #include "graph/order.h"
 #include "run/sched-private.h"
 #include "util/alloc.h"
@@ -637,6 +638,7 @@ shut_down(struct sched *s, bool failed)
 		s->direct->free(s->direct);
 	if (s->sandboxed)
 		s->sandboxed->free(s->sandboxed);
+	seconds_free(s->seconds);
 	if (s->area)
 		scratch_area_close(s->area);
 	prober_release(&s->prober);
