@@ -267,8 +267,8 @@ make_overlay(struct view *v)
 	/* Something is mounted in it, or it is of a kind that cannot be a lower layer: the host's home
 	 * stays, read-only as all of the host. */
 	cover_home(v, v->s->home_path);
-	setup_note("the home directory %s stays read-only in the sandbox: %s; %s", v->s->home_path,
-		why,
+	setup_notice("the home directory %s stays read-only in the sandbox: %s; %s",
+		v->s->home_path, why,
 		v->fuse < 0 ? "let this user open /dev/fuse to have it written to"
 			    : "set VX_SCRATCH_DIR to a volume to have it written to");
 }

@@ -73,13 +73,13 @@ live_finish(const struct setup *s, const struct strvec *manifests, bool is_told)
 		strbuf_addf(&line,
 			"%s could not be looked through for names that are never committed: %s",
 			sc.failed, strerror(sc.num));
-		tell_note(line.buf);
+		tell_note(STATUS_NOTE, line.buf);
 		strbuf_reset(&line);
 	}
 	if (is_told && sc.nsetid) {
 		strbuf_addf(&line, "%zu file%s lost the set-user-ID or set-group-ID bit", sc.nsetid,
 			sc.nsetid == 1 ? "" : "s");
-		tell_note(line.buf);
+		tell_note(STATUS_NOTE, line.buf);
 	}
 	livescan_release(&sc);
 }

@@ -48,12 +48,12 @@ struct server {
 	struct layer *layer;
 	struct livewall *livewall, *outwall; /* of the workspace; of what is outside */
 	struct asked asked;
-	char line[8];                        /* what came over sigfd since the last newline */
+	char line[8]; /* what came over sigfd since the last newline */
 	size_t nline;
 	bool is_started, is_over, is_killed;
-	uint64_t early;      /* denials that are not the command's */
-	uint64_t told;       /* denials */
-	struct strvec notes; /* of the set-up: told after STARTED */
+	uint64_t early;               /* denials that are not the command's */
+	uint64_t told;                /* denials */
+	struct strvec notes, notices; /* of the set-up: told after STARTED */
 };
 
 static void
@@ -108,7 +108,7 @@ matters(const struct server *sv, const struct layer_denial *d)
 	return !places->n || *path == '/';
 }
 
-static void on_report(struct server *sv);
+static bool on_report(struct server *sv);
 
 /*
  * A command can make more of these than the core reads, which may be busy for a while, and it must neither
@@ -141,10 +141,10 @@ on_denied(void *ctx, const struct layer_denial *d)
 	bool is_much = tell_queued() > QUEUE_MAX / 2;
 	struct status st;
 
-	/* init says that it starts the command before it does. What is asked before that, init itself
-	 * asks on its way to the working directory. */
-	if (!sv->is_started)
-		on_report(sv);
+	/* init says that it starts the command before it does, after all that the set-up has to say. What is
+	 * asked before that, init itself asks on its way to the working directory. */
+	while (!sv->is_started && on_report(sv))
+		;
 	if (!sv->is_started) {
 		sv->early += d->op != DENIAL_PROBE;
 		return;
@@ -277,6 +277,14 @@ on_layers(struct server *sv, const struct report *r)
 }
 
 static void
+tell_notes(struct strvec *notes, enum status_type type)
+{
+	for (size_t i = 0; i < notes->n; i++)
+		tell_note(type, notes->v[i]);
+	strvec_release(notes);
+}
+
+static void
 on_started(struct server *sv, const struct report *r)
 {
 	struct status st;
@@ -291,9 +299,8 @@ on_started(struct server *sv, const struct report *r)
 	tell(&st);
 	sv->s->preload.started = r->u.started.at;
 	sv->is_started = true;
-	for (size_t i = 0; i < sv->notes.n; i++)
-		tell_note(sv->notes.v[i]);
-	strvec_release(&sv->notes);
+	tell_notes(&sv->notices, STATUS_NOTICE);
+	tell_notes(&sv->notes, STATUS_NOTE);
 }
 
 /* The namespace was killed by the core's word, which wants to know what there is to know all the same. */
@@ -338,15 +345,17 @@ end_namespace(struct server *sv)
 		;
 }
 
-static void
+/* One. False: there is none now, or none any more. */
+static bool
 on_report(struct server *sv)
 {
 	struct report r;
 	int fd;
 
 	if (setup_take_report(sv->s->report[0], &r, &fd)) {
-		sv->is_over = errno != EINTR && errno != EAGAIN;
-		return;
+		if (errno != EINTR && errno != EAGAIN)
+			sv->is_over = true;
+		return false;
 	}
 	switch (r.type) {
 	case REPORT_LAYERS:
@@ -354,9 +363,12 @@ on_report(struct server *sv)
 		break;
 	case REPORT_NOTE:
 		if (sv->is_started)
-			tell_note(r.u.note);
+			tell_note(STATUS_NOTE, r.u.note);
 		else
 			strvec_push(&sv->notes, r.u.note);
+		break;
+	case REPORT_NOTICE: /* of the view, so before the start */
+		strvec_push(&sv->notices, r.u.note);
 		break;
 	case REPORT_STARTED:
 		sv->asked.fd = fd;
@@ -370,6 +382,7 @@ on_report(struct server *sv)
 		tell_setup_error(r.u.failed.cause, r.u.failed.remedy);
 		_exit(EXIT_SETUP);
 	}
+	return true;
 }
 
 static void
@@ -507,6 +520,7 @@ serve(struct setup *s, int sigfd, struct serve_result *ret)
 	fd_close(&sv.asked.fd);
 	tell_queue(false);
 	strvec_release(&sv.notes);
+	strvec_release(&sv.notices);
 	layer_free(sv.layer);
 	livewall_free(sv.livewall);
 	livewall_free(sv.outwall);

@@ -104,19 +104,36 @@ setup_die(int num, const char *remedy, const char *fmt, ...)
 	_exit(EXIT_SETUP);
 }
 
-void
-setup_note(const char *fmt, ...)
+static void
+note(enum report_type type, const char *fmt, va_list ap)
 {
-	struct report r = {.type = REPORT_NOTE};
-	va_list ap;
+	struct report r = {.type = type};
 
-	va_start(ap, fmt);
 	vsnprintf(r.u.note, sizeof(r.u.note), fmt, ap);
-	va_end(ap);
 	if (report_fd >= 0)
 		setup_report(&r);
 	else
-		tell_note(r.u.note);
+		tell_note(type == REPORT_NOTICE ? STATUS_NOTICE : STATUS_NOTE, r.u.note);
+}
+
+void
+setup_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note(REPORT_NOTE, fmt, ap);
+	va_end(ap);
+}
+
+void
+setup_notice(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note(REPORT_NOTICE, fmt, ap);
+	va_end(ap);
 }
 
 struct owner

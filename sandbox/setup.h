@@ -69,6 +69,7 @@ enum report_type {
 	REPORT_FAILED,
 	REPORT_LAYERS, /* the fds that the helper needs stand in the common table */
 	REPORT_NOTE,
+	REPORT_NOTICE,
 	REPORT_STARTED,
 	REPORT_EXIT, /* every process but init is gone */
 };
@@ -116,6 +117,8 @@ int setup_take_report(int from, struct report *ret, int *ret_fd);
 /* Ends this process: in init by a report, in the helper by a frame or a line. num: errno or 0. */
 attr_noreturn void setup_die(int num, const char *remedy, const char *fmt, ...) attr_printf(3, 4);
 void setup_note(const char *fmt, ...) attr_printf(1, 2);
+/* Of what is so for all commands here, or many: said once a run. What it is stands before the first ": ". */
+void setup_notice(const char *fmt, ...) attr_printf(1, 2);
 struct owner setup_owner(const struct setup *s);
 /* The canonical path of an open fd, owned. */
 char *setup_path_of(const struct setup *s, int fd);

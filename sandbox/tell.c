@@ -76,6 +76,7 @@ put_line(const struct status *s)
 		strbuf_addf(&out, " (pid %u)\n", (unsigned)d->pid);
 		break;
 	case STATUS_NOTE:
+	case STATUS_NOTICE:
 		strbuf_adds(&out, "vx-sandbox: note: ");
 		add_name(s->u.note.text.buf, s->u.note.text.len);
 		strbuf_addch(&out, '\n');
@@ -182,11 +183,11 @@ tell_queue(bool on)
 }
 
 void
-tell_note(const char *text)
+tell_note(enum status_type type, const char *text)
 {
 	struct status s;
 
-	status_init(&s, STATUS_NOTE);
+	status_init(&s, type);
 	strbuf_adds(&s.u.note.text, text);
 	tell(&s);
 	status_release(&s);

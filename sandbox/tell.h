@@ -12,7 +12,8 @@ void tell_init(int fd);
 /* Borrowed. Entries are gathered; everything else goes out at once, or is queued. When the core is
  * gone, the process ends: with it the namespace. */
 void tell(const struct status *s);
-void tell_note(const char *text);
+/* NOTE or NOTICE. */
+void tell_note(enum status_type type, const char *text);
 /* The last word: waits until the core has taken all. */
 void tell_setup_error(const char *cause, const char *remedy);
 

@@ -63,9 +63,9 @@ make_proc(struct view *v)
 	v->proc = mount_new(
 		"proc", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, options);
 	if (v->proc < 0 && errno == EPERM && v->s->spec.weaker) {
-		setup_note("weakerWhenNested: a /proc of its own is refused here, so /proc is "
-			   "empty for the "
-			   "task, and its result never proven");
+		setup_notice("weakerWhenNested: a /proc of its own is refused here, so /proc is "
+			     "empty for the "
+			     "task, and its result never proven");
 		return;
 	}
 	if (v->proc < 0 && errno == EPERM)
@@ -373,7 +373,7 @@ view_overlay(struct view *v, const struct overlay *o, const char *must_mirror, c
 	mirrored.policy_name = o->beside_mirror;
 	mnt = make_overlay(v, &mirrored, ret_why);
 	if (mnt >= 0)
-		setup_note("%s %s is served by a mirror: %s", o->what, o->path, reason);
+		setup_notice("%s %s is served by a mirror: %s", o->what, o->path, reason);
 	return mnt;
 }
 

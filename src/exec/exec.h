@@ -86,6 +86,8 @@ struct exec_result {
 	 * all there was: its result is not what its key says. */
 	struct strvec late;
 	struct strvec notes; /* one line each */
+	struct strvec
+		notices; /* the same, of what is so for others here, too: what it is stands before the first ": " */
 	/* What it wrote, still in the scratch; NULL when it never started, was stopped by vx or is persistent. The
 	 * receiver applies or drops it (exec/commit.h), and frees it. */
 	struct commit *commit;

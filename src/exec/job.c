@@ -312,7 +312,10 @@ describe(struct exec_job *j, struct exec_result *r)
 static void
 finish(struct exec_job *j)
 {
-	struct exec_result r = {.error = STRBUF_INIT, .late = STRVEC_INIT, .notes = STRVEC_INIT};
+	struct exec_result r = {.error = STRBUF_INIT,
+		.late = STRVEC_INIT,
+		.notes = STRVEC_INIT,
+		.notices = STRVEC_INIT};
 	struct loop_timer *timers[] = {&j->timeout, &j->grace, &j->tick, &j->drain, &j->started};
 
 	if (j->proc.pid) {
@@ -450,6 +453,7 @@ exec_result_release(struct exec_result *r)
 	strbuf_release(&r->error);
 	strvec_release(&r->late);
 	strvec_release(&r->notes);
+	strvec_release(&r->notices);
 	for (size_t i = 0; i < r->ndenials; i++)
 		denial_release(&r->denials[i]);
 	free(r->denials);

@@ -171,6 +171,10 @@ on_status(struct job *j, const struct status *s, struct err *e)
 		strbuf_add_sanitised(&note, s->u.note.text.buf, s->u.note.text.len);
 		strvec_push(&j->seen.notes, note.buf);
 		break;
+	case STATUS_NOTICE:
+		strbuf_add_sanitised(&note, s->u.note.text.buf, s->u.note.text.len);
+		strvec_push(&j->seen.notices, note.buf);
+		break;
 	case STATUS_EXIT:
 		in_order = in_order && !j->has_ended;
 		if (!in_order)
@@ -330,6 +334,8 @@ take_seen(struct job *j, struct exec_result *r)
 	r->nfindings = j->seen.nfindings;
 	for (size_t i = 0; i < j->seen.notes.n; i++)
 		strvec_push(&r->notes, j->seen.notes.v[i]);
+	for (size_t i = 0; i < j->seen.notices.n; i++)
+		strvec_push(&r->notices, j->seen.notices.v[i]);
 	for (size_t i = 0; i < j->seen.late.n; i++)
 		strvec_push(&r->late, j->seen.late.v[i]);
 	r->unreported = j->is_viewed && !j->view.reports;
@@ -664,6 +670,7 @@ start(struct executor *ex, const struct exec_request *rq, struct err *e attr_unu
 	strbuf_init(&j->refusal);
 	strbuf_init(&j->seen.error);
 	strvec_init(&j->seen.notes);
+	strvec_init(&j->seen.notices);
 	strvec_init(&j->seen.late);
 	if (start_helper(j, rq, &why))
 		job_start_failed(&j->job, x->loop, &ops, rq, &why);

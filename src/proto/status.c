@@ -44,6 +44,7 @@ strings_of(const struct status *cs, struct strbuf *ret[MAX_STRINGS])
 		ret[3] = &s->u.denial.cmdline;
 		return 4;
 	case STATUS_NOTE:
+	case STATUS_NOTICE:
 		ret[0] = &s->u.note.text;
 		return 1;
 	case STATUS_ENTRY:
@@ -237,6 +238,7 @@ status_encode(const struct status *s, struct strbuf *out)
 		frame_put_u8(out, s->u.done.pure_changed);
 		break;
 	case STATUS_NOTE:
+	case STATUS_NOTICE:
 	case STATUS_SETUP_ERROR:
 	case STATUS_LATE:
 	case STATUS_PLANTED:
@@ -249,7 +251,7 @@ status_encode(const struct status *s, struct strbuf *out)
 int
 status_decode(struct frame *f, struct status *ret, struct err *e)
 {
-	if (f->type < STATUS_VIEW || f->type > STATUS_PLANTED) {
+	if (f->type < STATUS_VIEW || f->type > STATUS_NOTICE) {
 		status_init(ret, STATUS_VIEW);
 		return err_set(e, ERR_IO, 0, "a record of unknown type %u", f->type);
 	}
@@ -280,6 +282,7 @@ status_decode(struct frame *f, struct status *ret, struct err *e)
 		ret->u.done.pure_changed = get_bool(f);
 		break;
 	case STATUS_NOTE:
+	case STATUS_NOTICE:
 	case STATUS_SETUP_ERROR:
 	case STATUS_LATE:
 	case STATUS_PLANTED:

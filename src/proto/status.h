@@ -24,6 +24,7 @@ enum status_type {
 	STATUS_SETUP_ERROR,
 	STATUS_LATE,
 	STATUS_PLANTED,
+	STATUS_NOTICE, /* a NOTE that is not of the command: true of all, or many, that run here */
 };
 
 /* How the view was built: what an entry may claim about its making (design §4). */

@@ -136,6 +136,21 @@ note_no_reports(struct sched *s, const struct exec_result *r)
 				    "reported and no result counts as proven");
 }
 
+/* Notes of what is the same for many tasks: each once a run. */
+static void
+say_notices(struct sched *s, const struct strvec *notices)
+{
+	for (size_t i = 0; i < notices->n; i++) {
+		const char *text = notices->v[i], *end = strstr(text, ": ");
+		cleanup_free char *what = xmemdupz(text, end ? (size_t)(end - text) : strlen(text));
+
+		if (strvec_contains(&s->noticed, what))
+			continue;
+		strvec_push(&s->noticed, what);
+		report_notice(s->o->report, "%s", text);
+	}
+}
+
 static void
 on_done(void *ctx, struct exec_result *r)
 {
@@ -164,6 +179,7 @@ on_done(void *ctx, struct exec_result *r)
 			EXEC_DRAIN_MS);
 	for (size_t i = 0; i < r->notes.n; i++)
 		strvec_push(&j->notes, r->notes.v[i]);
+	say_notices(s, &r->notices);
 	if (r->failed_itself && !aborted)
 		notes_on_failure(s, j, r);
 	if (j->policy)
@@ -354,7 +370,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	struct task *t = j->task;
 	const struct node *n = t->node;
 	const struct taskdef *def = n->def;
-	cleanup_strvec struct strvec env = STRVEC_INIT;
+	cleanup_strvec struct strvec env = STRVEC_INIT, notices = STRVEC_INIT;
 	cleanup_close int cwd = -1;
 
 	if (check_key(s, j, e) || plan_inputs(s->plan, t, e) || serve_prepare(j, e))
@@ -372,8 +388,9 @@ start_job(struct sched *s, struct job *j, struct err *e)
 				    s->area ? scratch_area_path(s->area) : "",
 				    own_is_additive(t) ? &j->own.names : NULL, &j->policy, e))
 		return -1;
-	if (s->seconds && j->policy && seconds_hide(s->seconds, j->policy, &j->notes, e))
+	if (s->seconds && j->policy && seconds_hide(s->seconds, j->policy, &notices, e))
 		return -1;
+	say_notices(s, &notices);
 	/* A sandboxed task starts without its outputs anyway; the commit replaces them. */
 	if (!t->sandboxed && j->remember && prepare_outputs(s, j, e))
 		return -1;

@@ -98,6 +98,7 @@ struct sched {
 	bool files_stale; /* there may be files that the last listing does not have */
 	bool halted;      /* nothing new is started: a failure under --continue=never */
 	bool told_no_reports;
+	struct strvec noticed; /* what was said once, up to ": " */
 	bool told_index;
 	bool told_moved;
 	bool executed;              /* some command was started */

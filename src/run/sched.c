@@ -639,6 +639,7 @@ shut_down(struct sched *s, bool failed)
 	if (s->sandboxed)
 		s->sandboxed->free(s->sandboxed);
 	seconds_free(s->seconds);
+	strvec_release(&s->noticed);
 	if (s->area)
 		scratch_area_close(s->area);
 	prober_release(&s->prober);

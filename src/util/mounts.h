@@ -11,8 +11,7 @@ struct mount_row {
 	uint64_t id; /* as STATX_MNT_ID */
 	const char *
 		dev; /* "8:1": of the file system; in btrfs one for all subvolumes, which st_dev is not */
-	const char
-		*root; /* what of the file system is shown: a path from its top, "/", "/a/b" */
+	const char *root;  /* what of the file system is shown: a path from its top, "/", "/a/b" */
 	const char *point; /* where */
 };
 

@@ -26,7 +26,7 @@ while data:
     n, kind = struct.unpack_from("<IB", data)
     if kind == 1:
         print(*data[5:7])
-    if kind in (4, 8):
+    if kind in (4, 8, 11):
         print(data[9:4 + n].decode(errors="replace"))
     data = data[4 + n:]
 print(box.wait())

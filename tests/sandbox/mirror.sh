@@ -181,6 +181,28 @@ said 'priv/key' "a denied read is told"
 said 'src/m/stray' "an undeclared write into the mount"
 unlike "$T/after" stray "which is not committed"
 
+# Many tasks: what is the same for all is said once.
+fresh
+put "$W/vx.workspace.json" <<'J'
+{ "projects": ["p/*"] }
+J
+for p in a b c; do
+	put "$W/p/$p/vx.config.json" <<J
+{ "name": "$p", "tasks": { "t": { "exec": { "command": "cat ../../src/s", "sandbox": { "allow": { "read": ["../../src"] } } } } } }
+J
+done
+vx_mounted true run t --all
+exits 0 "several tasks over a mirror"
+cat "$OUT" "$ERR" >"$T/both"
+is "$(grep -c 'is served by a mirror' "$T/both")" 1 "it is said once for all of them"
+is "$(grep -c 'src/bound is not shown' "$T/both")" 0 "and nothing of what is granted by both its paths"
+SETUP='mount --bind priv src/sub'
+export SETUP
+vx_mounted true run t --all
+unset SETUP
+cat "$OUT" "$ERR" >"$T/both"
+is "$(grep -c 'src/sub is not shown' "$T/both")" 1 "what is hidden for its second path, once, too"
+
 # --- what the host does meanwhile ----------------------------------------------------------------
 
 # Names and files that were looked up stay what they were, or are not there any more; never something else.

@@ -61,6 +61,12 @@ test_all_types(void)
 	strbuf_adds(&s.u.note.text, "a note");
 	round_trip(&s, &b, "note");
 	ok_str(b.u.note.text.buf, "a note", "note: text");
+	status_release(&s);
+	status_release(&b);
+	status_init(&s, STATUS_NOTICE);
+	strbuf_adds(&s.u.note.text, "a notice");
+	round_trip(&s, &b, "notice");
+	ok_str(b.u.note.text.buf, "a notice", "notice: text");
 	status_release(&b);
 	status_release(&s);
 
