@@ -22,6 +22,8 @@ struct livenode {
 	dev_t dev;
 	ino_t ino;
 	mode_t type;      /* S_IFMT of it */
+	uint32_t born_ns; /* of the mirror: when it was made, where the file system knows; 0 */
+	int64_t born;
 	uint64_t lookups; /* that the kernel has not taken back */
 	unsigned refs;    /* nodes below, open files */
 	struct livenode *next;

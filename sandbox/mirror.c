@@ -154,6 +154,26 @@ open_path(const struct mirror *m, const char *path, int flags, int *ret, struct 
 	return 0;
 }
 
+/* The number of one that is removed is soon that of another: the time of its birth tells them apart. */
+static struct statx_timestamp
+birth_of(int fd)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) ||
+		!(st.stx_mask & STATX_BTIME))
+		return (struct statx_timestamp){0};
+	return st.stx_btime;
+}
+
+static bool
+is_born_with(const struct livenode *n, int fd)
+{
+	struct statx_timestamp born = birth_of(fd);
+
+	return n->born == born.tv_sec && n->born_ns == born.tv_nsec;
+}
+
 /* The object of a node; ESTALE: another is in its place. */
 static int
 open_node(
@@ -167,7 +187,7 @@ open_node(
 		error = open_path(m, path.buf, flags, &fd, ret_st);
 	if (error)
 		return error == ENOENT || error == ELOOP || error == ENOTDIR ? ESTALE : error;
-	if (n->id != FUSE_ROOT_ID && !livenode_is(n, ret_st))
+	if (n->id != FUSE_ROOT_ID && (!livenode_is(n, ret_st) || !is_born_with(n, fd)))
 		return ESTALE;
 	*ret = take_fd(&fd);
 	return 0;
@@ -201,6 +221,20 @@ open_content(struct mirror *m, const struct livenode *n, mode_t type, struct ope
 
 /* Requests. */
 
+static uint64_t
+node_at(struct mirror *m, struct livenode *dir, const char *name, int fd, const struct stat *st)
+{
+	struct livenode *n = livenodes_find(&m->nodes, dir, name);
+	struct statx_timestamp born = birth_of(fd);
+
+	if (n && !is_born_with(n, fd))
+		livenodes_unname(&m->nodes, n);
+	n = livenodes_look_up(&m->nodes, dir, name, st);
+	n->born = born.tv_sec;
+	n->born_ns = born.tv_nsec;
+	return n->id;
+}
+
 /* What is not there is remembered, as overlayfs does itself. */
 static int
 serve_lookup(struct mirror *m, const struct fuse_request *r)
@@ -224,7 +258,7 @@ serve_lookup(struct mirror *m, const struct fuse_request *r)
 		error = ELOOP;
 	if (error)
 		return fuse_answer_error(r, error);
-	return answer_entry(m, r, livenodes_look_up(&m->nodes, dir, name, &st)->id, fd, &st);
+	return answer_entry(m, r, node_at(m, dir, name, fd, &st), fd, &st);
 }
 
 int

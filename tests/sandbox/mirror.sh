@@ -232,6 +232,22 @@ other
 100000" "a file that was read stays, one that was replaced before is refused, a new one is seen"
 like "$ERR" 'Stale file handle' "as what it is"
 
+# An input that changes while it is read: the result is not what its key says.
+fresh
+put "$W/vx.config.json" <<J
+{ "name": "w", "tasks": { "c": { "exec": { "command": "cat src/s >out; echo told >$T/from; read -r _ <$T/to; cat src/s >>out",
+	"sandbox": { "allow": { "read": ["src"], "write": ["out"] } } },
+	"cache": { "inputs": { "files": ["src/s"] }, "outputs": { "files": ["out"] } } } } }
+J
+(
+	await from >/dev/null
+	echo changed >"$W/src/s"
+	echo go | timeout 30 tee "$T/to" >/dev/null
+) &
+with_mounts sh "$T/mounted.sh" "$W" timeout 60 "$VX" run c >"$OUT" 2>&1 </dev/null
+wait
+like "$OUT" 'not saved' "where an input changes meanwhile, the result is not saved"
+
 # --- its own scratch ------------------------------------------------------------------------------
 
 # In a lower layer of the kernel's it would be ELOOP.

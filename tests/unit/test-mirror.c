@@ -237,6 +237,38 @@ test_replaced(void)
 	ok_int(read_from(look_up(dir, "file").nodeid, 0, 4096), 0, "which is read");
 }
 
+/* A file system gives the number of one that is removed to the next. */
+static void
+test_numbers(void)
+{
+	uint64_t dir = look_up(root(), "dir").nodeid, was;
+	struct stat a, b = {0};
+	struct statx born;
+
+	if (fstatat(t.fd, "dir/f9", &a, 0) || statx(t.fd, "dir/f9", 0, STATX_BTIME, &born) ||
+		!(born.stx_mask & STATX_BTIME)) {
+		skip("one with the number of another", "no time of birth here");
+		return;
+	}
+	was = look_up(dir, "f9").nodeid;
+	if (unlinkat(t.fd, "dir/f9", 0))
+		tree_die("f9");
+	for (int i = 0; i < 50 && b.st_ino != a.st_ino; i++) {
+		if (i && renameat(t.fd, "dir/f9", t.fd, "dir/f8"))
+			tree_die("f8");
+		tree_add(&t, "dir/f9");
+		if (fstatat(t.fd, "dir/f9", &b, 0))
+			tree_die("f9");
+	}
+	if (b.st_ino != a.st_ino) {
+		skip("one with the number of another", "numbers do not come back here");
+		return;
+	}
+	ok_int(read_from(was, 0, 4096), -ESTALE, "one with the number of another is not that");
+	ok(look_up(dir, "f9").nodeid != was, "and has another node");
+	ok_int(read_from(look_up(dir, "f9").nodeid, 0, 4096), 0, "which is read");
+}
+
 static void
 test_forgotten(void)
 {
@@ -287,6 +319,7 @@ main(void)
 	test_content();
 	test_listing();
 	test_replaced();
+	test_numbers();
 	test_forgotten();
 	mirror_free(m);
 	close(kernel);
