@@ -75,7 +75,7 @@ echo x >$T/here
 read -r line <$T/never
 E
 put vx.config.json <<E
-{ "name": "w", "tasks": { "t": { "exec": { "command": "sh $T/command.sh", "timeout": 1000,
+{ "name": "w", "tasks": { "t": { "exec": { "command": "sh $T/command.sh", "timeout": 3000,
 	"sandbox": { "allow": { "write": ["out"] }, "view": "live" } } } } }
 E
 bg run t
