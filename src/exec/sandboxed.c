@@ -735,6 +735,12 @@ sandboxed_new(struct loop *l, const struct sandboxed_options *o)
 	return &x->ex;
 }
 
+const struct strvec *
+sandboxed_stores(struct executor *ex)
+{
+	return &container_of(ex, struct sandboxed, ex)->stores;
+}
+
 static bool
 is_program(const char *path)
 {

@@ -9,6 +9,7 @@
 #include "exec/exec.h"
 
 struct scratch_area;
+struct strvec;
 
 struct sandboxed_options {
 	const char *helper; /* path of vx-sandbox */
@@ -20,6 +21,8 @@ struct sandboxed_options {
 	struct scratch_area *area;
 };
 struct executor *sandboxed_new(struct loop *l, const struct sandboxed_options *o);
+/* The credential stores it found, of every home. */
+const struct strvec *sandboxed_stores(struct executor *ex);
 
 /* <dir of this program>/vx-sandbox, else PKGLIBEXECDIR/vx-sandbox. NULL: none, with e set. */
 char *sandboxed_find_helper(struct err *e);

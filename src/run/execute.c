@@ -2,7 +2,6 @@
 #include "cache/outputs.h"
 #include "exec/commit.h"
 #include "exec/env.h"
-#include "exec/homes.h"
 #include "exec/policy.h"
 #include "exec/sandboxed.h"
 #include "exec/scratch.h"
@@ -236,9 +235,11 @@ on_done(void *ctx, struct exec_result *r)
 static void
 find_seconds(struct sched *s)
 {
+	const struct strvec *stores = sandboxed_stores(s->sandboxed);
 	cleanup_strvec struct strvec places = STRVEC_INIT;
 
-	homes_find_stores(&places);
+	for (size_t i = 0; i < stores->n; i++)
+		strvec_push(&places, stores->v[i]);
 	strvec_push_take(&places, path_join(s->plan->w->path, ".vx"));
 	strvec_push(&places, scratch_area_path(s->area));
 	if (s->o->cache_dir)
@@ -260,7 +261,6 @@ make_sandboxed(struct sched *s, struct err *e)
 		free(helper);
 		return -1;
 	}
-	find_seconds(s);
 	s->sandboxed = sandboxed_new(s->o->loop, &(struct sandboxed_options){
 							 .helper = helper,
 							 .sh = s->sh,
@@ -269,6 +269,7 @@ make_sandboxed(struct sched *s, struct err *e)
 							 .cache_dir = s->o->cache_dir,
 							 .area = s->area,
 						 });
+	find_seconds(s);
 	free(helper);
 	return 0;
 }
