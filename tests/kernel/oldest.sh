@@ -88,6 +88,25 @@ said 'tmpfs can hold it from kernel 6\.6 on' "with the cause"
 said 'set VX_SCRATCH_DIR to a directory on a volume' "and the remedy"
 said_not '^up$' "and nothing ran"
 
+# --- second paths ---------------------------------------------------------------------------------------
+
+if [ "$fuse" ]; then
+	rm -rf "$W"
+	mkdir -p "$W/src/x" "$W/priv"
+	cd "$W" || exit 99
+	echo the-secret >"$W/priv/key"
+	put "$W/vx.config.json" <<-E
+		{ "name": "w", "tasks": { "t": { "exec": { "command": "cat src/x/key; cat $W/priv/key; echo up",
+			"sandbox": { "allow": { "read": ["src"] } } } } } }
+	E
+	# Mounted on the workspace that is run, at a second path.
+	echo 'mount --bind "$1" "$2" && mount --bind "$1/priv" "$2/src/x" && cd "$2" && shift 2 && exec "$@"' >"$T/second.sh"
+	in_tmpfs -- sh "$T/second.sh" "$W" "$T/disk" "$VX" run t
+	exits 0 "a workspace at a second path, with another one in it"
+	said '^up$' "the task runs"
+	said_not '^the-secret$' "and what is hidden is hidden at all of them"
+fi
+
 # --- a run of vx, from end to end --------------------------------------------------------------------
 
 rm -rf "$W"
