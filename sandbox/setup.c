@@ -104,6 +104,8 @@ setup_die(int num, const char *remedy, const char *fmt, ...)
 	_exit(EXIT_SETUP);
 }
 
+static void note(enum report_type type, const char *fmt, va_list ap) attr_printf(2, 0);
+
 static void
 note(enum report_type type, const char *fmt, va_list ap)
 {
