@@ -335,7 +335,7 @@ tell_done(const struct serve_result *r, uint64_t entries)
 int
 main(int argc, char **argv)
 {
-	struct setup s = {.uid = geteuid(), .gid = getegid(), .layers = {-1, -1}};
+	struct setup s = {.uid = geteuid(), .gid = getegid()};
 	struct serve_result result = {.manifests = STRVEC_INIT};
 	struct arguments a;
 
@@ -378,12 +378,6 @@ main(int argc, char **argv)
 	spec_release(&s.spec);
 	if (!result.ended)
 		return 128 + SIGKILL; /* no DONE: nothing of it counts */
-
-	/* Who closes the last fd of a mount that stands nowhere takes it down, and waits until every processor has
-	 * seen that. init would do so with the command waiting for it; here it goes on beside init's own end. After
-	 * the device is closed: nobody answers any more. */
-	for (size_t i = 0; i < array_len(s.layers); i++)
-		fd_close(&s.layers[i]);
 	while (waitpid(s.init, NULL, 0) < 0 && errno == EINTR)
 		;
 	return proc_exit_code(result.wstatus);

@@ -239,18 +239,17 @@ static void
 on_layers(struct server *sv, const struct report *r)
 {
 	struct err e = ERR_INIT;
-	int live_mnt = r->u.layers.live_mnt, wall = r->u.layers.wall;
+	int live_mnt = r->u.layers.live_mnt, fuse_mnt = r->u.layers.fuse_mnt;
 	int outside_mnt = r->u.layers.outside_mnt;
 
 	sv->fuse = r->u.layers.fuse;
-	sv->s->layers[0] = r->u.layers.fuse_mnt;
-	sv->s->layers[1] = wall;
 	sv->live = r->u.layers.live;
 	sv->outside = r->u.layers.outside;
 	sv->proc = r->u.layers.proc;
 	/* From here on the fd table is ours alone. */
 	fd_close(&live_mnt);
 	fd_close(&outside_mnt);
+	fd_close(&fuse_mnt);
 	fd_close(&sv->s->report[1]);
 	fd_close(&sv->s->control[0]);
 	if (sv->live >= 0)
@@ -259,7 +258,7 @@ on_layers(struct server *sv, const struct report *r)
 		serve_outside(sv);
 	if (sv->fuse < 0)
 		return;
-	sv->wall = wall_new(wall, "w", sv->s->host, sv->s->rules, &e);
+	sv->wall = wall_new(r->u.layers.wall, "w", sv->s->host, sv->s->rules, &e);
 	if (!sv->wall)
 		setup_die(0, "", "%s", e.text);
 	sv->layer = layer_new(&(struct layer_options){

@@ -56,7 +56,6 @@ struct setup {
 	int self;       /* pidfd of the helper */
 	int report[2];  /* init to helper */
 	int control[2]; /* helper to init: CONTROL_GO once for maps_all, then signal numbers */
-	int layers[2];  /* helper: the mounts of the layers, which stand nowhere; -1: none */
 	pid_t init;
 	int init_pidfd;
 };

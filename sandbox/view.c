@@ -807,6 +807,23 @@ open_cwd(const struct view *v, int workspace_mnt)
 	return fd;
 }
 
+/*
+ * In its place, and the layers below it. Those that stand nowhere are taken down by whoever closes their last fd, with
+ * a wait for every processor for each; there they go with the mount namespace. Nothing reaches them: what is
+ * mounted on them covers them, and nobody inside may take that away, not even in a namespace of his own.
+ */
+static void
+attach_workspace(const struct view *v, int mnt)
+{
+	cleanup_close int at = view_mount_point(v, v->s->spec.workspace, true);
+	const int from_below[] = {v->attached ? -1 : v->wall, v->attached ? -1 : v->fuse, mnt};
+
+	for (size_t i = 0; i < array_len(from_below); i++)
+		if (at < 0 || (from_below[i] >= 0 && mount_attach(from_below[i], at, "")))
+			setup_die(errno, no_remedy, "cannot attach the workspace %s",
+				v->s->spec.workspace);
+}
+
 void
 view_build(struct setup *s)
 {
@@ -848,7 +865,7 @@ view_build(struct setup *s)
 	dev_attach_links(&v);
 	for (size_t i = 0; i < s->spec.hide.n; i++)
 		view_cover(&v, s->spec.hide.v[i]);
-	attach_at(&v, s->spec.workspace, workspace, true);
+	attach_workspace(&v, workspace);
 	if (s->spec.live)
 		attach_live_binds(&v);
 	sockets_attach(&v);

@@ -408,7 +408,8 @@ fresh
 mkdir -p "$W/out/a" "$W/src/a"
 own
 live 'cat /proc/self/mountinfo' 'read src' 'write out' 'read README'
-point() { awk -v p="$1" '$5 == p { print $6 }' "$OUT" | sed 's/,relatime//;s/,noatime//'; }
+# The last one is the one that is seen.
+point() { awk -v p="$1" '$5 == p { is = $6 } END { print is }' "$OUT" | sed 's/,relatime//;s/,noatime//'; }
 is "$(point "$W") $(point "$W/src") $(point "$W/out")" "rw,nosuid,nodev ro,nosuid,nodev rw,nosuid,nodev" \
 	"the wall, and what is bound through it, with the rights of the grant"
 is "$(awk -v w="$W/" 'index($5, w) == 1' "$OUT" | wc -l)" 2 "and no other mount in the workspace"
