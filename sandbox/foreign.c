@@ -82,7 +82,7 @@ foreign_find(const struct setup *s)
 	struct search f = {s, setup_owner(s), STRVEC_INIT, 0};
 	char *found = NULL;
 
-	if (s->maps_all && s->unnamed_uid == (uid_t)-1 && s->unnamed_gid == (gid_t)-1)
+	if (s->maps_all && s->uids.unnamed == -1U && s->gids.unnamed == -1U)
 		return NULL;
 	for (size_t i = 0; i < s->spec.nrules && !found; i++) {
 		const struct spec_rule *r = &s->spec.rules[i];

@@ -369,6 +369,8 @@ main(int argc, char **argv)
 	strvec_release(&result.manifests);
 	strvec_release(&s.bound);
 	strvec_release(&s.home_stores);
+	strbuf_release(&s.uids.map);
+	strbuf_release(&s.gids.map);
 	free(s.home_path);
 	liveplan_release(&s.plan);
 	outside_release(&s.outside);

@@ -25,7 +25,7 @@
 
 enum {
 	NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-		     CLONE_NEWCGROUP | CLONE_NEWNET
+		     CLONE_NEWCGROUP
 };
 
 static const char apparmor_remedy[] =
@@ -88,11 +88,12 @@ is_in_chroot(const struct setup *s)
 	return !found;
 }
 
-attr_noreturn static void
-refused_clone(const struct setup *s, int num)
+void
+ns_refused(const struct setup *s, const char *call, int num)
 {
-	static const char what[] = "cannot make the namespaces of a sandbox (clone)";
+	char what[64];
 
+	snprintf(what, sizeof(what), "cannot make the namespaces of a sandbox (%s)", call);
 	if (num == ENOSPC && proc_says(s, "sys/user/max_user_namespaces", "0"))
 		setup_die(num, "as root: sysctl user.max_user_namespaces=15000",
 			"%s: user.max_user_namespaces is 0", what);
@@ -160,37 +161,15 @@ write_map(const struct setup *s, const char *dir, const char *file, const char *
 		refused_map(s, file);
 }
 
-/* "0 1000 5" -> "0 0 5": every id that this namespace knows, mapped to itself. */
-static void
-identity_map(const struct setup *s, const char *file, struct strbuf *ret)
-{
-	cleanup_strbuf struct strbuf own = STRBUF_INIT;
-	struct err e = ERR_INIT;
-	char path[64];
-	const char *p;
-	unsigned long long first, outer, count;
-	int used;
-
-	snprintf(path, sizeof(path), "self/%s", file);
-	if (fd_read_file(s->proc, path, 1 << 16, &own, &e))
-		refused_map(s, file);
-	for (p = own.buf; sscanf(p, "%llu %llu %llu%n", &first, &outer, &count, &used) == 3;
-		p += used)
-		strbuf_addf(ret, "%llu %llu %llu\n", first, first, count);
-}
-
 static void
 map_all(const struct setup *s)
 {
-	cleanup_strbuf struct strbuf uids = STRBUF_INIT, gids = STRBUF_INIT;
 	char dir[32];
 	uint8_t go = CONTROL_GO;
 
-	identity_map(s, "uid_map", &uids);
-	identity_map(s, "gid_map", &gids);
 	snprintf(dir, sizeof(dir), "%d", (int)s->init);
-	write_map(s, dir, "uid_map", uids.buf);
-	write_map(s, dir, "gid_map", gids.buf);
+	write_map(s, dir, "uid_map", s->uids.map.buf);
+	write_map(s, dir, "gid_map", s->gids.map.buf);
 	if (fd_write_all(s->control[1], &go, 1))
 		setup_die(errno, "see the cause", "cannot tell init to go on");
 }
@@ -229,42 +208,59 @@ may_map_all(void)
 	return true;
 }
 
-/* What stands for ids that this namespace has no name for, unless it is the name of one. */
-static unsigned
-find_unnamed(const struct setup *s, const char *file, const char *overflow)
+/* One line of a map. */
+struct stretch {
+	unsigned long long first, outer, count;
+};
+
+static bool
+next_stretch(const char **p, struct stretch *ret)
 {
-	cleanup_strbuf struct strbuf map = STRBUF_INIT, number = STRBUF_INIT;
+	int used;
+
+	if (sscanf(*p, "%llu %llu %llu%n", &ret->first, &ret->outer, &ret->count, &used) != 3)
+		return false;
+	*p += used;
+	return true;
+}
+
+/* "0 1000 5" -> "0 0 5": every id that this namespace knows, mapped to itself. And what stands for those that it has no
+ * name for, unless it is the name of one. */
+static void
+find_ids(const struct setup *s, const char *file, const char *overflow, struct ids *ret)
+{
+	cleanup_strbuf struct strbuf own = STRBUF_INIT, number = STRBUF_INIT;
 	struct err e = ERR_INIT;
 	char path[64];
 	const char *p;
-	unsigned long long first, outer, count;
+	struct stretch m = {0};
 	unsigned id = 65534;
-	int used;
 
 	snprintf(path, sizeof(path), "self/%s", file);
-	if (fd_read_file(s->proc, path, 1 << 16, &map, &e))
+	if (fd_read_file(s->proc, path, 1 << 16, &own, &e))
 		refused_map(s, file);
-	if (sscanf(map.buf, "%llu %llu %llu", &first, &outer, &count) == 3 && count == UINT32_MAX)
-		return -1U;
+	for (p = own.buf; next_stretch(&p, &m);)
+		strbuf_addf(&ret->map, "%llu %llu %llu\n", m.first, m.first, m.count);
+	if (m.count == UINT32_MAX)
+		return;
 	snprintf(path, sizeof(path), "sys/kernel/%s", overflow);
 	if (!fd_read_file(s->proc, path, 64, &number, &e))
 		sscanf(number.buf, "%u", &id);
-	for (p = map.buf; sscanf(p, "%llu %llu %llu%n", &first, &outer, &count, &used) == 3;
-		p += used)
-		if (id >= first && id - first < count)
-			return -1U;
-	return id;
+	for (p = own.buf; next_stretch(&p, &m);)
+		if (id >= m.first && id - m.first < m.count)
+			return;
+	ret->unnamed = id;
 }
 
 void
 ns_find_ids(struct setup *s)
 {
-	s->unnamed_uid = s->unnamed_gid = -1U;
+	s->uids = s->gids = (struct ids){-1U, STRBUF_INIT};
 	s->maps_all = may_map_all();
 	if (!s->maps_all)
 		return;
-	s->unnamed_uid = find_unnamed(s, "uid_map", "overflowuid");
-	s->unnamed_gid = find_unnamed(s, "gid_map", "overflowgid");
+	find_ids(s, "uid_map", "overflowuid", &s->uids);
+	find_ids(s, "gid_map", "overflowgid", &s->gids);
 }
 
 attr_noreturn static void
@@ -302,7 +298,7 @@ ns_start(struct setup *s, attr_noreturn void (*inside)(struct setup *s))
 		pid = syscall(SYS_clone, (unsigned long)(NAMESPACES | CLONE_FILES | SIGCHLD), NULL,
 			NULL, NULL, 0UL);
 	if (pid < 0)
-		refused_clone(s, errno);
+		ns_refused(s, "clone", errno);
 	if (!pid)
 		init_start(s, inside);
 	s->init = (pid_t)pid;

@@ -141,7 +141,7 @@ setup_notice(const char *fmt, ...)
 struct owner
 setup_owner(const struct setup *s)
 {
-	return (struct owner){s->uid, s->gid, s->maps_all, s->unnamed_uid, s->unnamed_gid};
+	return (struct owner){s->uid, s->gid, s->maps_all, s->uids.unnamed, s->gids.unnamed};
 }
 
 char *

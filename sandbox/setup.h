@@ -17,6 +17,7 @@
 #include "sandbox/liveplan.h"
 #include "sandbox/outside.h"
 #include "sandbox/preload.h"
+#include "util/strbuf.h"
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -28,6 +29,12 @@ enum {
 
 struct ruleset;
 
+/* Of maps_all. */
+struct ids {
+	unsigned unnamed; /* see host.h: struct owner */
+	struct strbuf map;
+};
+
 struct setup {
 	struct spec spec;
 	struct ruleset *rules; /* of the spec */
@@ -38,11 +45,10 @@ struct setup {
 	struct outside outside;
 	uid_t uid;
 	gid_t gid;
-	mode_t umask;      /* the caller's, for the command */
-	bool maps_all;     /* root with the right to map: all ids of this namespace are mapped to
+	mode_t umask;  /* the caller's, for the command */
+	bool maps_all; /* root with the right to map: all ids of this namespace are mapped to
 			* themselves, so that other users' files stay what they are */
-	uid_t unnamed_uid; /* see host.h: struct owner */
-	gid_t unnamed_gid;
+	struct ids uids, gids;
 	int proc; /* the caller's procfs, O_PATH, checked to be one */
 	int host; /* the workspace, O_PATH, in the caller's mount namespace */
 	struct stat host_st, scratch_st;
@@ -131,6 +137,9 @@ void ns_find_ids(struct setup *s);
 /* Makes the namespaces. Returns in the helper; in init it runs `inside`, which does not return. */
 void ns_start(struct setup *s, attr_noreturn void (*inside)(struct setup *s));
 
+/* Says why namespaces are refused: the call, and its errno. */
+attr_noreturn void ns_refused(const struct setup *s, const char *call, int num);
+
 /* home.c */
 
 /* Decides what becomes of the home directory, before there are two processes. */
@@ -145,11 +154,6 @@ void sockets_find(struct setup *s);
 
 /* No workspace, and no directory that a rule names, that folds case. */
 void folds_check(const struct setup *s);
-
-/* net.c */
-
-/* Brings the loopback interface of this network namespace up. */
-void net_loopback_up(void);
 
 /* caps.c */
 

@@ -828,6 +828,7 @@ void
 view_build(struct setup *s)
 {
 	struct view v = {.s = s, .home = -1};
+	struct net net;
 	int workspace, tmp, cwd;
 
 	v.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -838,6 +839,7 @@ view_build(struct setup *s)
 	make_policy_layer(&v);
 	make_wall(&v);
 	hand_over(&v);
+	net_start(&net, s);
 	if (v.fuse < 0)
 		fill_wall(&v);
 	if (s->spec.live)
@@ -872,7 +874,7 @@ view_build(struct setup *s)
 	close_binds(&v);
 	hermetic_close(&v);
 	dev_finish(&v);
-	net_loopback_up();
+	net_enter(&net);
 	cwd = open_cwd(&v, workspace);
 	init_run(s, cwd, !v.attached);
 }

@@ -7,6 +7,7 @@
 #define SANDBOX_VIEW_H
 
 #include "sandbox/setup.h"
+#include "util/beside.h"
 #include "util/strvec.h"
 
 /* A subtree of the host that is to be seen at its own path on top of what covers it. */
@@ -110,6 +111,18 @@ bool hermetic_covers(const struct view *v, const char *path);
 void hermetic_attach(struct view *v);
 /* Once every bind has its mount point. */
 void hermetic_close(const struct view *v);
+
+/* net.c */
+
+struct net {
+	const struct setup *s;
+	struct beside beside;
+	int fd; /* the namespace */
+};
+/* Begins to make the network namespace, with its loopback interface up. */
+void net_start(struct net *n, const struct setup *s);
+/* Enters it. */
+void net_enter(struct net *n);
 
 /* sockets.c */
 

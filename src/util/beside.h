@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second thread, for a while: it looks at files while the first one does what needs none. It runs one
- * function, which shares with the first thread only what its owner says, takes no signal, and is over
+ * A second thread, for a while: it does what takes the kernel long while the first one does what needs none of it. It runs
+ * one function, which shares with the first thread only what its owner says, takes no signal, and is over
  * before its answers are used.
  */
 #ifndef UTIL_BESIDE_H

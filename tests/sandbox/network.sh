@@ -37,4 +37,16 @@ ENETUNREACH
 not resolved" "loopback answers, the world is unreachable at once"
 box 'ls /sys/class/net 2>/dev/null | grep -c . >/dev/null; sed 1,2d /proc/net/dev | wc -l' 'read .'
 prints 1 "one interface"
+# It is made beside the view. Where there can be no second thread it is made all the same.
+cat >"$W/up.py" <<'PY'
+import socket
+s = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(s.getsockname())
+print("up")
+PY
+spec 'readlink /proc/self/ns/net; python3 up.py; sed 1,2d /proc/net/dev | wc -l' 'read .'
+"$PROBE" refuse-threads "$VX_SANDBOX" --spec "$T/spec" >"$OUT" 2>"$ERR" </dev/null
+unlike "$OUT" "$(readlink /proc/self/ns/net | tr '[]' '..')" "a namespace of its own without a thread"
+like "$OUT" '^up$' "with a loopback"
+like "$OUT" '^1$' "and nothing else"
 done_testing

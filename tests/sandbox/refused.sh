@@ -35,6 +35,12 @@ SH
 refused 'max_user_namespaces' 'user.max_user_namespaces is 0' 'sysctl user.max_user_namespaces' \
 	unshare --user --map-root-user --mount-proc --pid --fork sh "$T/none.sh"
 
+cat >"$T/nonet.sh" <<'SH'
+echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"
+SH
+refused 'max_net_namespaces' 'namespaces of a sandbox .*: a limit on namespaces is reached' '/proc/sys/user/max_' \
+	unshare --user --map-root-user --mount-proc --pid --fork sh "$T/nonet.sh"
+
 cat >"$T/nocap.sh" <<'SH'
 exec setpriv --bounding-set -setfcap "$@"
 SH

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a test does that no common program does: single system calls by number and call table,
- * sockets of odd kinds, a filter that refuses namespaces. Prints one line per question.
+ * sockets of odd kinds, filters that refuse namespaces or threads. Prints one line per question.
  */
 #include "util/base.h"
 #include <errno.h>
@@ -112,6 +112,16 @@ move(const char *a, const char *b)
 	return say(rename(a, b));
 }
 
+static int
+run_filtered(const struct sock_fprog *prog, char **argv)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, prog))
+		return 99;
+	execvp(argv[0], argv);
+	return 99;
+}
+
 /* refuse-namespaces COMMAND...: as a container's filter does. */
 static int
 refuse_namespaces(char **argv)
@@ -127,13 +137,26 @@ refuse_namespaces(char **argv)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog prog = {array_len(code), code};
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
-		return 99;
-	execvp(argv[0], argv);
-	return 99;
+	return run_filtered(&(struct sock_fprog){array_len(code), code}, argv);
+}
+
+/* refuse-threads COMMAND...: as where there may be no more processes. */
+static int
+refuse_threads(char **argv)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	return run_filtered(&(struct sock_fprog){array_len(code), code}, argv);
 }
 
 /* keep-open FILE N COMMAND...: with FILE inherited N times. */
@@ -168,6 +191,8 @@ main(int argc, char **argv)
 		return move(argv[2], argv[3]);
 	if (!strcmp(what, "refuse-namespaces") && argc > 2)
 		return refuse_namespaces(argv + 2);
+	if (!strcmp(what, "refuse-threads") && argc > 2)
+		return refuse_threads(argv + 2);
 	if (!strcmp(what, "keep-open") && argc > 4)
 		return keep_open(argv[2], (int)number(argv[3]), argv + 4);
 	return 99;
