@@ -166,9 +166,9 @@ init_run(struct setup *s, int cwd, bool detached)
 	int keep[] = {s->report[1], s->control[0], s->null, children, cwd}, listener;
 	pid_t command;
 
-	/* Out of the scratch, and no fd of the set-up is left. */
+	/* No fd of the set-up is left. */
 	if (chdir("/"))
-		setup_die(errno, "see the cause", "cannot leave the scratch");
+		setup_die(errno, "see the cause", "cannot enter the root");
 	setup_keep_only(keep, array_len(keep));
 	/* A keyring of our own in place of the caller's session's; where a container refuses the call it
 	 * refuses it to the command as well, and so does the filter. */

@@ -794,13 +794,18 @@ open_workspace(const struct view *v)
 	return fd;
 }
 
+/*
+ * Entered at once. What the policy layer is asked for on the way it is asked now, right after the overlay was made, when
+ * the helper is awake: to wake it costs several times the answer. What is attached later covers no directory
+ * of the workspace; but in a live view.
+ */
 static int
-open_cwd(const struct view *v, int workspace_mnt)
+enter_cwd(const struct view *v, int workspace_mnt)
 {
 	const char *cwd = v->s->spec.cwd;
 	int fd = fs_open_beneath(workspace_mnt, cwd, O_PATH | O_DIRECTORY, 0);
 
-	if (fd < 0)
+	if (fd < 0 || fchdir(fd))
 		setup_die(errno,
 			"grant the directory, or let the command start in one that is granted",
 			"cannot enter the working directory %s", *cwd ? cwd : ".");
@@ -829,7 +834,7 @@ view_build(struct setup *s)
 {
 	struct view v = {.s = s, .home = -1};
 	struct net net;
-	int workspace, tmp, cwd;
+	int workspace, tmp, cwd = -1;
 
 	v.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	v.workspace = open_workspace(&v);
@@ -856,6 +861,8 @@ view_build(struct setup *s)
 	workspace = s->spec.live ? v.live : make_workspace(&v);
 	if (v.attached && umount2("s", MNT_DETACH))
 		setup_die(errno, no_remedy, "cannot take the layers away from the scratch");
+	if (!s->spec.live)
+		cwd = enter_cwd(&v, workspace);
 
 	make_root_readonly();
 	hermetic_attach(&v);
@@ -868,13 +875,14 @@ view_build(struct setup *s)
 	for (size_t i = 0; i < s->spec.hide.n; i++)
 		view_cover(&v, s->spec.hide.v[i]);
 	attach_workspace(&v, workspace);
-	if (s->spec.live)
+	if (s->spec.live) {
 		attach_live_binds(&v);
+		cwd = enter_cwd(&v, workspace);
+	}
 	sockets_attach(&v);
 	close_binds(&v);
 	hermetic_close(&v);
 	dev_finish(&v);
 	net_enter(&net);
-	cwd = open_cwd(&v, workspace);
 	init_run(s, cwd, !v.attached);
 }
