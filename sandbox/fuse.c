@@ -202,13 +202,14 @@ fuse_name(const struct fuse_request *r, size_t at, size_t *ret_next)
 }
 
 int
-fuse_serve(int fd, char *buf, size_t size, int (*handle)(void *ctx, const struct fuse_request *r),
-	void *ctx)
+fuse_serve(int fd, int (*handle)(void *ctx, const struct fuse_request *r), void *ctx)
 {
+	/* The kernel wants room for the largest request there can be. */
+	static _Alignas(struct fuse_in_header) char buf[FUSE_IO_MAX + 4096];
 	uint64_t last = 0;
 
 	for (int n = 0; n < ANSWERS_MAX;) {
-		ssize_t got = read(fd, buf, size);
+		ssize_t got = read(fd, buf, sizeof(buf));
 		struct fuse_request r = {.fd = fd};
 
 		if (got < 0 && errno == EAGAIN) {

@@ -11,8 +11,7 @@
 #include <sys/types.h>
 
 enum {
-	FUSE_IO_MAX = 128 << 10,          /* of content in one request or answer */
-	FUSE_BUFFER = FUSE_IO_MAX + 4096, /* for such requests */
+	FUSE_IO_MAX = 128 << 10, /* of content in one request or answer */
 	FUSE_FOREVER_SECONDS = 1000 * 1000 * 1000,
 };
 
@@ -60,9 +59,8 @@ const char *fuse_name(const struct fuse_request *r, size_t at, size_t *ret_next)
  * Has `handle` answer what is waiting on the (non-blocking) fd; after an answer it yields and looks again
  * for up to 50 us, since the task's next request usually follows at once (findings 2). 0: nothing more
  * for the moment, or a good number answered and the caller may look at its other fds. -1: the connection
- * is gone. size: of buf, at least 8 KiB, and 4 KiB more than max_write.
+ * is gone. What a request holds is gone after its `handle`.
  */
-int fuse_serve(int fd, char *buf, size_t size,
-	int (*handle)(void *ctx, const struct fuse_request *r), void *ctx);
+int fuse_serve(int fd, int (*handle)(void *ctx, const struct fuse_request *r), void *ctx);
 
 #endif

@@ -42,7 +42,6 @@ struct layer {
 	uint64_t denials;
 	uint64_t probes;
 	struct mirror *mirror, *home_mirror; /* NULL: nobody asked for it */
-	char *buf;
 };
 
 const char *
@@ -66,7 +65,6 @@ layer_new(const struct layer_options *o)
 	htab_putn_copy(&l->ids, "", 0, (void *)(uintptr_t)FUSE_ROOT_ID);
 	pure_init(&l->pure, o->hostfd, o->rules, &l->owner);
 	seen_init(&l->seen);
-	l->buf = xmalloc(FUSE_BUFFER);
 	return l;
 }
 
@@ -81,7 +79,6 @@ layer_free(struct layer *l)
 	seen_release(&l->seen);
 	mirror_free(l->mirror);
 	mirror_free(l->home_mirror);
-	free(l->buf);
 	free(l);
 }
 
@@ -469,5 +466,5 @@ serve_request(void *ctx, const struct fuse_request *r)
 int
 layer_serve(struct layer *l, int fusefd)
 {
-	return fuse_serve(fusefd, l->buf, FUSE_BUFFER, serve_request, l);
+	return fuse_serve(fusefd, serve_request, l);
 }

@@ -56,7 +56,7 @@ struct livewall {
 	struct seen seen;
 	uint64_t denials, probes;
 	struct strvec manifests;
-	char *buf, *out;
+	char *out;
 };
 
 struct livewall *
@@ -73,7 +73,6 @@ livewall_new(const struct livewall_options *o)
 	livenodes_init(&w->nodes);
 	seen_init(&w->seen);
 	strvec_init(&w->manifests);
-	w->buf = xmalloc(FUSE_BUFFER);
 	w->out = xmalloc(FUSE_IO_MAX);
 	/* Each file that the command has open here is open in this process. Init has forked before: the
 	 * command keeps the limit that the caller set. */
@@ -116,7 +115,6 @@ livewall_free(struct livewall *w)
 	livenodes_release(&w->nodes);
 	seen_release(&w->seen);
 	strvec_release(&w->manifests);
-	free(w->buf);
 	free(w->out);
 	free(w);
 }
@@ -1192,5 +1190,5 @@ serve_request(void *ctx, const struct fuse_request *r)
 int
 livewall_serve(struct livewall *w, int fusefd)
 {
-	return fuse_serve(fusefd, w->buf, FUSE_BUFFER, serve_request, w);
+	return fuse_serve(fusefd, serve_request, w);
 }

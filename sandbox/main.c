@@ -335,10 +335,14 @@ tell_done(const struct serve_result *r, uint64_t entries)
 int
 main(int argc, char **argv)
 {
-	struct setup s = {.uid = geteuid(), .gid = getegid()};
-	struct serve_result result = {.manifests = STRVEC_INIT};
+	/* Never released: one task's, and the kernel is faster at it. */
+	static struct setup s;
+	static struct serve_result result;
 	struct arguments a;
 
+	s.uid = geteuid();
+	s.gid = getegid();
+	strvec_init(&result.manifests);
 	parse(argc, argv, &a);
 	sanitise(&s, &a);
 	tell_init(a.status);
@@ -364,22 +368,9 @@ main(int argc, char **argv)
 	if (a.spec_file && !s.spec.live && !s.outside.tops.n)
 		handle_signals(SIG_DFL);
 	live_finish(&s, &result.manifests, result.ended);
-	if (result.ended)
-		tell_done(&result, s.spec.live ? 0 : scan_upper(&s.preload));
-	strvec_release(&result.manifests);
-	strvec_release(&s.bound);
-	strvec_release(&s.home_stores);
-	strbuf_release(&s.uids.map);
-	strbuf_release(&s.gids.map);
-	free(s.home_path);
-	liveplan_release(&s.plan);
-	outside_release(&s.outside);
-	free(s.foreign);
-	preload_release(&s.preload);
-	ruleset_free(s.rules);
-	spec_release(&s.spec);
 	if (!result.ended)
 		return 128 + SIGKILL; /* no DONE: nothing of it counts */
+	tell_done(&result, s.spec.live ? 0 : scan_upper(&s.preload));
 	while (waitpid(s.init, NULL, 0) < 0 && errno == EINTR)
 		;
 	return proc_exit_code(result.wstatus);

@@ -237,6 +237,7 @@ find_ids(const struct setup *s, const char *file, const char *overflow, struct i
 	unsigned id = 65534;
 
 	snprintf(path, sizeof(path), "self/%s", file);
+	strbuf_grow(&own, 1000); /* mostly one line: no pages for it alone */
 	if (fd_read_file(s->proc, path, 1 << 16, &own, &e))
 		refused_map(s, file);
 	for (p = own.buf; next_stretch(&p, &m);)

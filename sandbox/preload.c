@@ -529,15 +529,3 @@ preload_is_untouched(const struct preload *p, const struct preload_entry *en, co
 	       en->mode == st->st_mode && en->size == st->st_size &&
 	       same_time(&en->mtime, &st->st_mtim) && same_time(&en->ctime, &st->st_ctim);
 }
-
-void
-preload_release(struct preload *p)
-{
-	for (size_t i = 0; i < p->n; i++)
-		free(p->v[i].path);
-	free(p->v);
-	htab_release(&p->by_path);
-	for (size_t i = 0; i < p->ways.n; i++)
-		free(p->ways.entries[i].value);
-	htab_release(&p->ways);
-}

@@ -60,6 +60,5 @@ const struct stat *preload_way(const struct preload *p, const char *path);
 /* Whether a file or link that is now at the path of the entry is the copy, and nobody touched it. */
 bool preload_is_untouched(
 	const struct preload *p, const struct preload_entry *en, const struct stat *st);
-void preload_release(struct preload *p);
 
 #endif

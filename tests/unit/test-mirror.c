@@ -31,7 +31,7 @@ handle(void *ctx, const struct fuse_request *r)
 static int
 ask(uint32_t opcode, uint64_t node, const void *arg, size_t n)
 {
-	static char in[8192], buf[FUSE_BUFFER];
+	static char in[8192];
 	struct fuse_in_header h = {
 		.len = (uint32_t)(sizeof(h) + n), .opcode = opcode, .unique = 7, .nodeid = node};
 	struct fuse_out_header out = {0};
@@ -40,8 +40,7 @@ ask(uint32_t opcode, uint64_t node, const void *arg, size_t n)
 	memcpy(in, &h, sizeof(h));
 	if (n)
 		memcpy(in + sizeof(h), arg, n);
-	if (send(kernel, in, h.len, 0) != (ssize_t)h.len ||
-		fuse_serve(server, buf, sizeof(buf), handle, m))
+	if (send(kernel, in, h.len, 0) != (ssize_t)h.len || fuse_serve(server, handle, m))
 		tree_die("serve");
 	got = recv(kernel, answer, sizeof(answer), MSG_DONTWAIT);
 	if (got < (ssize_t)sizeof(out))
