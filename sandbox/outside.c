@@ -135,12 +135,3 @@ outside_top(const struct outside *o, const char *path)
 			return (ssize_t)i;
 	return -1;
 }
-
-void
-outside_release(struct outside *o)
-{
-	strvec_release(&o->tops);
-	liveplan_release(&o->plan);
-	ruleset_free(o->rules);
-	fd_close(&o->host);
-}

@@ -24,6 +24,5 @@ struct outside {
 void outside_prepare(struct setup *s);
 /* The index of the directory that is or holds the path; -1: there is none. */
 ssize_t outside_top(const struct outside *o, const char *path);
-void outside_release(struct outside *o);
 
 #endif
