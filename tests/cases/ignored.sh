@@ -54,7 +54,7 @@ box '{ "ignore": { "read": ["~/.s*"] } }' <<'E'
 true
 E
 exits 2 "a pattern outside"
-said "ignore\\.read\\[0\\]: '~/\\.s\\*': wildcards outside the workspace are not in this vx yet" "is refused by name"
+said "ignore\\.read\\[0\\]: '~/\\.s\\*': wildcards in absolute paths are not in this vx yet" "is refused by name"
 rm link
 
 writes='echo n >tmp/new; echo n >tmp/old/n; rm tmp/old/o; mkdir -p made/deep; echo x >made/deep/x.tmp; echo out >out/o'

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,7 @@ test_much_trash(const char *root)
 	struct scratch s;
 	struct err e = ERR_INIT;
 	cleanup_free char *area = path_join(root, ".vx/scratch");
+	bool can_part = !syscall(SYS_close_range, ~0U, ~0U, 0); /* of none */
 	char name[32];
 	int fd, status;
 
@@ -75,12 +77,13 @@ test_much_trash(const char *root)
 			bug("link: %s", strerror(errno));
 	}
 	scratch_drop(a, &s);
-	ok(waitpid(-1, &status, 0) > 0 && !status, "ten thousand names are removed by a child");
-	ok_int(count(area, "vx-trash-"), 0, "with all that was in the trash");
+	ok(waitpid(-1, &status, 0) > 0 && !status == can_part,
+		"ten thousand names are removed by a child, if it can part with our descriptors");
+	ok_int(count(area, "vx-trash-"), can_part ? 0 : 2, "with all that was in the trash");
 	if (scratch_new(a, &s, &e))
 		bug("%s", e.text);
 	scratch_drop(a, &s);
-	ok_int(count(area, "vx-trash-"), 1, "what comes later");
+	ok_int(count(area, "vx-trash-"), can_part ? 1 : 3, "what comes later");
 	scratch_area_close(a);
 	ok_int(count(area, "vx-"), 0, "goes at the end");
 }
