@@ -132,7 +132,7 @@ make_disk() {
 	[ -x "$VX_BUILDDIR/probe" ] || die "the tests are not built: make check TESTS="
 	xargs cp -t "$root/build" "$VX_BUILDDIR/config.h" <"$T/built"
 	cp -R "$VX_SRCDIR/tests" "$root/src/"
-	cp -R "$VX_SRCDIR/docs/examples" "$root/src/docs/"
+	cp -R "$VX_SRCDIR/docs/examples" "$VX_SRCDIR/docs/man" "$root/src/docs/"
 	needed >"$T/take"
 	grep -E '/s?bin/|\.so|/cc1$' "$T/take" | cat - "$T/built" | xargs ldd 2>/dev/null |
 		grep -oE '/[^ :]+\.so[^ :]*' >"$T/libraries"
