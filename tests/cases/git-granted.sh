@@ -7,9 +7,13 @@
 . "${VX_SRCDIR:?}/tests/cases/box.sh"
 require_program git
 
+# In a file: what git starts for a repository beside this one takes no option for it.
+export HOME="$T/home"
+mkdir "$HOME"
+printf '[safe]\n\tdirectory = *\n' >"$HOME/.gitconfig"
 cat >"$T/git" <<'E'
 git() {
-	command git -c safe.directory='*' -c protocol.file.allow=always -c user.name=test \
+	command git -c protocol.file.allow=always -c user.name=test \
 		-c user.email=test@example.invalid -c init.defaultBranch=main -c gc.autoDetach=false "$@"
 }
 E

@@ -59,7 +59,7 @@ rm -rf .vx/vx-moved-out* .vx/scratch/vx-moved-out*
 git_ add src
 git_ commit -qm in-src
 box '{ "allow": { "read": ["src", ".git"] }, "view": "live" }' <<'E'
-cd src && git log --oneline && echo "$GIT_DISCOVERY_ACROSS_FILESYSTEM"
+cd src && git -c safe.directory='*' log --oneline && echo "$GIT_DISCOVERY_ACROSS_FILESYSTEM"
 E
 findings 0 "git in a directory of a granted repository"
 said ' in-src$' "it finds the repository"
