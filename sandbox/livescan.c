@@ -7,9 +7,11 @@
 #include "util/fs.h"
 #include "util/path.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,7 +68,7 @@ set_mode_at(const struct scan *s, const struct fs_entry *entry, mode_t mode)
 	return set_mode(s, fd, mode);
 }
 
-/* To a name that there is not. */
+/* To a name that there is not. False, with errno: it is where it was. */
 static bool
 move_to(int parent, const char *name, int to, const char *to_name)
 {
@@ -83,6 +85,21 @@ open_up(const struct scan *s, int dir)
 		set_mode(s, dir, st.st_mode | 0300);
 }
 
+/* The first name can be guessed, so the command may have taken it; no other can. */
+static bool
+move_beside(int parent, const char *name, size_t k, char **ret_beside)
+{
+	uint64_t number = k;
+
+	do {
+		free(*ret_beside);
+		*ret_beside = xasprintf("vx-moved-out.%ld.%" PRIu64, (long)getpid(), number);
+		if (move_to(parent, name, parent, *ret_beside))
+			return true;
+	} while (errno == EEXIST && getrandom(&number, sizeof(number), 0) == sizeof(number));
+	return false;
+}
+
 /* Only the scratch's own directory is named here, and a name that did not exist: nobody can have put a
  * link there that leads elsewhere. */
 static void
@@ -90,7 +107,7 @@ move_out(struct scan *s, int parent, const char *name, const char *path)
 {
 	size_t k = s->sc->n;
 	cleanup_free char *to = xasprintf("%zu-%.*s", k, NAME_SHOWN, name);
-	cleanup_free char *beside = xasprintf("vx-moved-out.%ld.%zu", (long)getpid(), k);
+	cleanup_free char *beside = NULL;
 	cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
 
 	open_up(s, parent);
@@ -98,7 +115,7 @@ move_out(struct scan *s, int parent, const char *name, const char *path)
 		s->out = open(OUT, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (s->out >= 0 && move_to(parent, name, s->out, to))
 		add(s, path, xasprintf("%s/%s/%s", s->o->scratch, OUT, to));
-	else if (move_to(parent, name, parent, beside))
+	else if (move_beside(parent, name, k, &beside))
 		add(s, path, xasprintf("%s/%s%s%s", s->o->root, dir, *dir ? "/" : "", beside));
 	else
 		add(s, path, NULL);
@@ -127,6 +144,23 @@ was_there(struct scan *s, const char *path, const struct stat *st)
 	return true;
 }
 
+/* In a repository that was not there when the command started, and that may be one. (One that was is served.) */
+static bool
+is_obeyed(const struct scan *s, const char *path, const struct fs_entry *entry)
+{
+	size_t n = strlen(entry->name);
+
+	if (!never_in_repository(entry->name, n) &&
+		!(S_ISLNK(entry->st->st_mode) && never_holds_repositories(entry->name, n)))
+		return false;
+	cleanup_free char *below = xmemdupz(entry->path, path_parent_len(entry->path));
+	cleanup_free char *dir = xmemdupz(path, path_parent_len(path));
+
+	return liverules_is_called_repository(s->o->rules, dir) &&
+	       never_is_repo(never_repo_bits_at(s->topfd, below)) &&
+	       !ruleset_names_write(s->o->rules->rules, path, path);
+}
+
 static bool
 is_planted(const struct scan *s, const char *path, const struct fs_entry *entry)
 {
@@ -142,7 +176,8 @@ is_planted(const struct scan *s, const char *path, const struct fs_entry *entry)
 	/* Among such names each is asked for as one that is served. */
 	if (s->o->plan->kept.n)
 		return !liverules_may_change(s->o->rules, path, entry->st->st_mode & S_IFMT);
-	return liverules_ends_never(s->o->rules, path, entry->st->st_mode & S_IFMT);
+	return liverules_ends_never(s->o->rules, path, entry->st->st_mode & S_IFMT) ||
+	       is_obeyed(s, path, entry);
 }
 
 /* Anything of that name that was not there as it is, by its own path: one that was moved with the directory

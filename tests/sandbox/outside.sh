@@ -102,6 +102,26 @@ echo /evil >commondir; mkdir -p modules/m/hooks; rm -rf hooks; mv hooks h; ln -s
 		not_ok "$v: $r: no commondir" test -e "$D/$r/commondir"
 	done
 
+	# One that the command makes where a directory that is called so was granted.
+	fresh
+	mkdir "$D/new.git"
+	own
+	box "cd $D/new.git; git init -q --bare . && git rev-parse --is-bare-repository; mkdir -p hooks; echo evil >hooks/post-update; ln -s /evil modules" \
+		$view "write $D/new.git"
+	prints true "$v: a repository is made in a directory that is called one"
+	for p in config hooks modules; do
+		moved "new.git/$p" "$v: without what it would obey: $p"
+		not_ok "$v: not there any more: $p" test -e "$D/new.git/$p" -o -h "$D/new.git/$p"
+	done
+	is "$(grep -c planted "$ERR")" 3 "$v: all else stays"
+
+	# Names beside what is moved can be taken.
+	fresh
+	box "cd $D/plain; mkdir .husky; python3 -c 'for i in range(2, 100000): open(\"vx-moved-out.%d.0\" % i, \"w\")' 2>/dev/null" \
+		$view "write $D/plain"
+	moved plain/.husky "$v: moved though the name for it was taken"
+	not_ok "$v: it is not there any more" test -e "$D/plain/.husky"
+
 	# --- what else is named, and what is apart ----------------------------------------------------
 	fresh
 	box "cd $D/repo/deep/er/.git; echo x >hooks/mine && echo ok; echo y >hooks/other; echo z >config && echo ok" \
