@@ -128,6 +128,7 @@ hide_by_mount(struct view *v, const char *path)
 	strvec_push(&v->stores, path);
 	view_add_bind(v, v->stores.v[v->stores.n - 1], mnt, S_ISDIR(st.st_mode));
 	v->binds[v->nbinds - 1].covers = true;
+	view_pin(v, path);
 }
 
 static bool

@@ -548,6 +548,7 @@ keep_unwritten(struct view *v, const char *path)
 	if (v->nbinds == n)
 		setup_die(errno, "make it first, or grant less",
 			"deny.write %s: nothing could keep the task from writing it", path);
+	view_pin(v, path);
 }
 
 /* Grants outside the workspace are live: the host's own tree, read-write or, where something of ours
@@ -601,10 +602,35 @@ view_keep(struct view *v, const char *path)
 	view_add_bind(v, path, mnt, is_dir_fd(mnt));
 }
 
+/*
+ * The directories on the way to it can be renamed, and what is mounted in one goes with it: then another directory of
+ * its name could be made in which nothing is hidden or kept. A mount point cannot be renamed, so each becomes one.
+ */
+void
+view_pin(struct view *v, const char *path)
+{
+	const struct outside *o = &v->s->outside;
+	ssize_t top = outside_top(o, path + 1);
+	size_t ntop = top < 0 ? 0 : strlen(o->tops.v[top]) + 1, n = strlen(path);
+
+	if (top < 0)
+		return;
+	for (n = path_parent_len(path); n > ntop;
+		n = path_parent_len(v->pinned.v[v->pinned.n - 1])) {
+		strvec_push_take(&v->pinned, xmemdupz(path, n));
+		view_add_bind(v, v->pinned.v[v->pinned.n - 1], -1, true);
+		v->binds[v->nbinds - 1].pins = true;
+	}
+}
+
+/* Of one path, first what is something of its own. */
 static int
 compare_binds(const void *a, const void *b)
 {
-	return strcmp(((const struct bind *)a)->path, ((const struct bind *)b)->path);
+	const struct bind *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+
+	return order ? order : x->pins - y->pins;
 }
 
 int
@@ -665,15 +691,34 @@ attach_cover(const struct view *v, const struct bind *b)
 		setup_die(errno, no_remedy, "cannot hide %s", b->path);
 }
 
+/* With what the host has mounted in it: nothing of ours is there yet. */
+static void
+attach_pin(const struct view *v, const char *path)
+{
+	cleanup_close int at = fs_open_beneath(v->root, path + 1, O_PATH | O_DIRECTORY, 0);
+	cleanup_close int mnt = at < 0 ? -1 : mount_clone(at, "", true);
+
+	if (at < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+		return; /* gone meanwhile, with what is in it */
+	if (mnt < 0 || mount_attach(mnt, at, ""))
+		setup_die(errno, no_remedy, "cannot keep %s where it is", path);
+}
+
 /* Parents first. */
 static void
 attach_binds(struct view *v)
 {
+	const char *pinned = "";
+
 	if (!v->nbinds)
 		return;
 	qsort(v->binds, v->nbinds, sizeof(*v->binds), compare_binds);
 	for (size_t i = 0; i < v->nbinds; i++)
-		if (v->binds[i].covers)
+		if (v->binds[i].pins && strcmp(v->binds[i].path, pinned) != 0)
+			attach_pin(v, pinned = v->binds[i].path);
+		else if (v->binds[i].pins)
+			continue;
+		else if (v->binds[i].covers)
 			attach_cover(v, &v->binds[i]);
 		else if (!v->binds[i].ino || is_same(v, &v->binds[i]))
 			attach_at(v, v->binds[i].path, v->binds[i].mnt, v->binds[i].is_dir);
@@ -858,6 +903,9 @@ view_build(struct setup *s)
 	take_grants(&v);
 	home_prepare(&v);
 	sockets_prepare(&v);
+	for (size_t i = 0; i < s->spec.hide.n; i++)
+		view_pin(&v, s->spec.hide.v[i]);
+	view_pin(&v, s->spec.workspace);
 	workspace = s->spec.live ? v.live : make_workspace(&v);
 	if (v.attached && umount2("s", MNT_DETACH))
 		setup_die(errno, no_remedy, "cannot take the layers away from the scratch");

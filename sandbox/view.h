@@ -19,6 +19,7 @@ struct bind {
 	ino_t ino;
 	bool covers; /* it hides: only where something is, and read-only once others have their mount
 		      * points in it */
+	bool pins;   /* what the path shows by then, on itself */
 };
 
 /* One that was granted. */
@@ -37,7 +38,7 @@ struct view {
 	int *live_binds; /* of the plan, in its order; -1: it is gone */
 	int outside_dev; /* of what is served outside of the workspace; -1: nothing is */
 	int outside;     /* its mount: from the root */
-	struct strvec outside_paths;
+	struct strvec outside_paths, pinned;
 	int wall;       /* the ramfs of the wall layer: w, h and the whiteouts' origin */
 	int proc;       /* a fresh procfs, detached; -1: refused, and that is weaker-when-nested */
 	int workspace;  /* O_PATH, in this mount namespace */
@@ -84,6 +85,8 @@ void view_keep(struct view *v, const char *path);
 bool view_is_granted_live(const struct view *v, const char *path);
 /* Remembers to bind path over what will cover it. */
 void view_add_bind(struct view *v, const char *path, int mnt, bool is_dir);
+/* What is mounted at the path, in a directory that is granted outside, shall stay at it. */
+void view_pin(struct view *v, const char *path);
 /* Opens the mount point at an absolute canonical path, O_PATH; missing directories (and for !is_dir
  * the file) are made where that is possible: in the fresh trees that cover the host's. */
 int view_mount_point(const struct view *v, const char *path, bool is_dir);

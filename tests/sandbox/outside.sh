@@ -134,6 +134,32 @@ ok" "$v: what a rule names is written"
 	prints ok "$v: a file by its own path"
 	not_ok "$v: and no other" test -e "$D/plain/new"
 
+	# --- what is covered or kept in it cannot be left by a rename of what it is in ------------------
+	for d in plain repo; do
+		for rule in deny-write store hide; do
+			fresh
+			mkdir -p "$D/$d/x/y/z"
+			echo was >"$D/$d/x/y/z/f"
+			own
+			box "cd $D/$d; for p in x x/y; do mv \$p moved 2>/dev/null && echo \$p; done
+mkdir -p x/y/z; echo evil 2>/dev/null >x/y/z/f; echo n >x/y/beside && mv x/y/beside . && echo ok" \
+				$view "write $D/$d" "$rule $D/$d/x/y/z"
+			prints ok "$v: $d, $rule: names on the way to it stay, others move"
+			is "$(cat "$D/$d/x/y/z/f")" was "$v: $d, $rule: and it is what it was"
+		done
+	done
+	fresh
+	OUTER_W=$W W=$D/plain/x/w
+	mkdir -p "$W"
+	echo was >"$W/f"
+	own
+	box "cd $D/plain; mv x moved 2>/dev/null && echo moved; mkdir -p x/w; echo n >x/beside" \
+		$view "write $D/plain" "read ."
+	prints "" "$v: nor can the workspace"
+	is "$(cat "$D/plain/x/w/f")" was "$v: it is where it was"
+	ok "$v: beside it is written" test -f "$D/plain/x/beside"
+	W=$OUTER_W
+
 	# The workspace in what is granted: its own repository is no business of this.
 	fresh
 	rm -rf "$W/.git" "$W/.husky"
