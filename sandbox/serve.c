@@ -80,12 +80,16 @@ read_proc(int proc, uint32_t pid, const char *name, struct strbuf *ret)
 	strbuf_add(ret, text, (size_t)n);
 }
 
+/* The command line lies in the process's memory, and is read with the lock of its mappings. Another thread of it may
+ * hold that and wait for this helper: who maps something over pages of a served file that are still to be written
+ * does. So where files are served for writing nobody looks. */
 static void
-read_process(int proc, uint32_t pid, struct status_denial *ret)
+read_process(const struct server *sv, int proc, uint32_t pid, struct status_denial *ret)
 {
 	read_proc(proc, pid, "comm", &ret->program);
 	read_proc(proc, pid, "exe", &ret->exe);
-	read_proc(proc, pid, "cmdline", &ret->cmdline);
+	if (!sv->livewall && !sv->outwall)
+		read_proc(proc, pid, "cmdline", &ret->cmdline);
 }
 
 /* Whether the core might make a finding of it. */
@@ -157,7 +161,7 @@ on_denied(void *ctx, const struct layer_denial *d)
 	st.u.denial.pid = d->pid;
 	strbuf_adds(&st.u.denial.path, d->path);
 	if (d->pid && !is_much)
-		read_process(sv->proc, d->pid, &st.u.denial);
+		read_process(sv, sv->proc, d->pid, &st.u.denial);
 	tell(&st);
 	status_release(&st);
 }
@@ -192,7 +196,7 @@ on_asked(void *ctx, const struct asked_call *call)
 	st.u.denial.op = call->op;
 	st.u.denial.pid = pid_inside(sv->asked.proc, call->pid);
 	strbuf_adds(&st.u.denial.path, call->what);
-	read_process(sv->asked.proc, call->pid, &st.u.denial);
+	read_process(sv, sv->asked.proc, call->pid, &st.u.denial);
 	tell(&st);
 	status_release(&st);
 }

@@ -82,6 +82,43 @@ cd deep; mkdir .husky; ln -s /etc .git; echo e >.envrc; git init -q other" $view
 	not_ok "$v: no repository is made" test -e "$D/repo/deep/other/.git"
 	unlike "$ERR" planted "$v: there is nothing to move"
 
+	# A thread that maps something over pages that are still to be written holds the lock of all mappings until
+	# they are written; meanwhile another one is denied names.
+	fresh
+	head -c 262144 /dev/zero >"$D/repo/pages"
+	mkdir "$W/no"
+	echo >"$W/no/one"
+	own
+	cat >"$W/maps.py" <<-'END'
+		import ctypes, os, sys, threading
+
+		libc = ctypes.CDLL(None)
+		libc.mmap.restype = ctypes.c_void_p
+		libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+		size, over = 262144, False
+		fd = os.open(sys.argv[1], os.O_RDWR)
+		at = libc.mmap(None, size, 0, 0x22, -1, 0)
+
+		def ask():
+		    i = 0
+		    while not over:
+		        os.path.exists("no/%d" % i)
+		        i += 1
+
+		asking = threading.Thread(target=ask)
+		asking.start()
+		for i in range(100):
+		    libc.mmap(at, size, 3, 0x11, fd, 0)
+		    ctypes.memset(at, i, size)
+		    libc.mmap(at, size, 0, 0x32, -1, 0)
+		over = True
+		asking.join()
+		print("over")
+	END
+	box "python3 maps.py $D/repo/pages" $view "write $D/repo" "read maps.py" "read no/one"
+	prints over "$v: served: pages that are written while names are denied"
+	rm -r "$W/maps.py" "$W/no"
+
 	# --- a repository by its own path -------------------------------------------------------------
 	for r in bare named.git; do
 		fresh
