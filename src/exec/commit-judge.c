@@ -117,20 +117,30 @@ is_freed_config(const struct commit *c, const struct entry *en)
 	       (en->type == ENTRY_FILE || en->type == ENTRY_WHITEOUT);
 }
 
-/* Whether it is, at any depth, in what a repository of the host obeys: its config, its hooks. Or a link that would
- * put another repository in the place of one of its own. */
+/* One of the host, or that a rule names and the task makes. (Another one that it makes is refused as such.) */
+static bool
+is_repository(const struct commit *c, const struct entry *dir)
+{
+	unsigned bits = dir->host == HOST_DIRECTORY ? never_repo_bits_at(c->rootfd, dir->path) : 0;
+
+	return never_is_repo(bits) ||
+	       (never_is_repo(bits | dir->repo) && is_named_repository(c, dir->path));
+}
+
+/* Whether it is, at any depth, in what a repository obeys: its config, its hooks. Or a link that would put another
+ * repository in the place of one of its own. */
 static bool
 is_in_repository(const struct commit *c, const struct entry *en)
 {
 	for (const struct entry *at = en; at != c->v; at = &c->v[at->parent]) {
-		const struct entry *dir = &c->v[at->parent];
 		const char *base = path_base(at->path);
 
 		if ((never_in_repository(base, strlen(base)) ||
 			    (en->type == ENTRY_LINK &&
 				    never_holds_repositories(base, strlen(base)))) &&
-			dir->host == HOST_DIRECTORY && !(at == en && is_freed_config(c, en)) &&
-			never_is_repo(never_repo_bits_at(c->rootfd, dir->path)))
+			!policy_names_write(c->policy, at->path, en->path) &&
+			!(at == en && is_freed_config(c, en)) &&
+			is_repository(c, &c->v[at->parent]))
 			return true;
 	}
 	return false;

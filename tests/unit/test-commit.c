@@ -679,6 +679,33 @@ test_never(void)
 		"each is one finding");
 	end();
 
+	/* a repository that a rule names, whether or not the host has it */
+	for (int is_there = 0; is_there < 2; is_there++) {
+		BEGIN("w:p", "w:p/x.git", "w:p/x.git/config.worktree", "w:p/x.git/hooks/mine");
+		if (is_there) {
+			ws("p/x.git/HEAD", "h");
+			ws("p/x.git/objects/o", "o");
+			ws("p/x.git/refs/r", "r");
+		}
+		up("p/x.git/HEAD", "h");
+		up("p/x.git/objects/o", "o");
+		up("p/x.git/refs/r", "r");
+		up("p/x.git/config", "x");
+		up("p/x.git/config.worktree", "named");
+		up("p/x.git/hooks/mine", "named");
+		up("p/x.git/hooks/other", "x");
+		link_at(t.upperfd, "p/x.git/modules", "/evil");
+		ok(judge_and_apply(), "a repository that is granted (%s)", t.e.text);
+		ok_workspace("p/ p/x.git/ p/x.git/HEAD=h p/x.git/config.worktree=named "
+			     "p/x.git/hooks/ p/x.git/hooks/mine=named p/x.git/objects/ "
+			     "p/x.git/objects/o=o p/x.git/refs/ p/x.git/refs/r=r",
+			"is moved but for what it would obey");
+		ok_findings("write p/x.git/config; write p/x.git/hooks/other; "
+			    "write p/x.git/modules",
+			"each is one finding");
+		end();
+	}
+
 	/* a link in the place of a directory in which some names are obeyed */
 	BEGIN("w:p", "w:p/named/.cargo");
 	ws("p/old/.cargo/x", "x");
