@@ -577,6 +577,9 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 		strvec_push(&s->hide, x->cache_dir);
 	if (!path_is_within(scratch_area_path(x->area), x->root_path))
 		strvec_push(&s->hide, scratch_area_path(x->area));
+	for (size_t i = 0; i < p->nrules; i++)
+		if (p->rules[i].kind == SPEC_WRITE && *p->rules[i].path == '/')
+			scratch_places_in(p->rules[i].path, &s->hide);
 	for (size_t i = 0; i < p->seconds.n; i++)
 		strvec_push(&s->hide, p->seconds.v[i]);
 }

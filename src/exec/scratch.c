@@ -168,6 +168,12 @@ open_elsewhere(const char *dir, const char *name, bool create)
 	return fd < 0 ? -1 : open_private(fd, name, create);
 }
 
+static char *
+place_name(void)
+{
+	return xasprintf("vx-scratch-%u", (unsigned)geteuid());
+}
+
 enum {
 	NPLACES = 4
 };
@@ -179,7 +185,7 @@ open_place(const char *root_path, unsigned i, bool create, char **ret_path)
 {
 	const char *env = getenv("VX_SCRATCH_DIR");
 	const char *const dirs[NPLACES] = {root_path, env, "/var/tmp", "/dev/shm"};
-	cleanup_free char *name = xasprintf("vx-scratch-%u", (unsigned)geteuid());
+	cleanup_free char *name = place_name();
 
 	*ret_path = NULL;
 	if (i == 0)
@@ -232,6 +238,27 @@ const char *
 scratch_area_path(const struct scratch_area *a)
 {
 	return a->path;
+}
+
+void
+scratch_places_in(const char *dir, struct strvec *ret)
+{
+	const char *const dirs[] = {getenv("VX_SCRATCH_DIR"), "/var/tmp", "/dev/shm"};
+
+	for (size_t i = 0; i < array_len(dirs); i++) {
+		cleanup_free char *real =
+			dirs[i] && *dirs[i] == '/' ? realpath(dirs[i], NULL) : NULL;
+		cleanup_free char *name = place_name();
+		cleanup_free char *path = real ? path_join(real, name) : NULL;
+		cleanup_close int fd = -1;
+
+		if (!path || !(path_is_within(path, dir) || path_is_within(dir, path)))
+			continue;
+		fd = open_elsewhere(real, name, true);
+		/* One that is not ours no run uses. */
+		if (fd >= 0 && !strvec_contains(ret, path))
+			strvec_push(ret, path);
+	}
 }
 
 static int

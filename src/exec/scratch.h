@@ -20,6 +20,7 @@
 #include "cache/moves.h"
 
 struct err;
+struct strvec;
 struct scratch_area; /* the chosen DIR of a run */
 
 /* In a scratch: the overlay's upper directory, made by the helper. */
@@ -34,6 +35,9 @@ struct scratch {
 
 int scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *e);
 const char *scratch_area_path(const struct scratch_area *a);
+/* The directories for scratches, made where they are missing, that lie in an absolute directory that a task may write, or
+ * in which that lies. What is in one is done by a later run, so no task may see it. */
+void scratch_places_in(const char *dir, struct strvec *ret);
 int scratch_new(struct scratch_area *a, struct scratch *ret, struct err *e);
 /* Takes what a live view moved out (SCRATCH_OUT) from the scratch, to stay for the user; its path, owned, or
  * NULL with errno. */

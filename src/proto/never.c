@@ -49,6 +49,7 @@ static const struct {
 	{NULL, ".zshenv"},
 	{NULL, ".zlogin"},
 	{NULL, ".vx"},
+	{NULL, "vx-scratch-*"},
 	{NULL, ".cursor"},
 	{".claude", "settings.local.json"},
 	{".claude", "settings.json"},
