@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -57,20 +58,22 @@ proc_says(const struct setup *s, const char *path, const char *value)
 	return proc_word(s, path, &word) && !strcmp(word.buf, value);
 }
 
-/* Whether pid 1 of our own mount namespace has another root. Only root can ask. */
+/*
+ * Whether this root is another than that of our own mount namespace. To enter the namespace that one is in leads to its
+ * root, if one may; nothing but dying comes after that.
+ */
 static bool
-root_differs_from_init(const struct setup *s)
+root_differs_from_namespace(const struct setup *s)
 {
-	char ours[64], theirs[64];
-	ssize_t n = readlinkat(s->proc, "self/ns/mnt", ours, sizeof(ours));
+	cleanup_close int fd = openat(s->proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	struct stat a, b;
 
-	return n > 0 && readlinkat(s->proc, "1/ns/mnt", theirs, sizeof(theirs)) == n &&
-	       !memcmp(ours, theirs, (size_t)n) && !fstatat(s->proc, "1/root/", &a, 0) &&
-	       !stat("/", &b) && (a.st_dev != b.st_dev || a.st_ino != b.st_ino);
+	return fd >= 0 && !stat("/", &a) && !setns(fd, CLONE_NEWNS) && !stat("/", &b) &&
+	       (a.st_dev != b.st_dev || a.st_ino != b.st_ino);
 }
 
-/* In a chroot to a plain directory no mount is the root: mountinfo lists only what lies below it. */
+/* In a chroot to a plain directory no mount is the root: mountinfo lists only what lies below it. One to a mount point
+ * is told by root alone. */
 static bool
 is_in_chroot(const struct setup *s)
 {
@@ -78,7 +81,7 @@ is_in_chroot(const struct setup *s)
 	struct err e = ERR_INIT;
 	bool found = false;
 
-	if (root_differs_from_init(s))
+	if (root_differs_from_namespace(s))
 		return true;
 	if (mounts_read(&m, s->proc, "self/mountinfo", &e))
 		found = true;
@@ -86,6 +89,16 @@ is_in_chroot(const struct setup *s)
 		found = !strcmp(m.v[i].point, "/");
 	mounts_release(&m);
 	return !found;
+}
+
+static bool
+has_filter(const struct setup *s)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	struct err e = ERR_INIT;
+
+	return fd_read_file(s->proc, "self/status", 1 << 16, &text, &e) ||
+	       !strstr(text.buf, "\nSeccomp:\t0\n");
 }
 
 void
@@ -106,7 +119,9 @@ ns_refused(const struct setup *s, const char *call, int num)
 		setup_die(num, "raise the limit on processes (ulimit -u), or end some of this user",
 			"%s", what);
 	if (num == EPERM && is_in_chroot(s))
-		setup_die(num, "run vx outside the chroot, or enter it by pivot_root (a container)",
+		setup_die(num,
+			"run vx outside the chroot, or enter it by pivot_root (systemd-nspawn, a "
+			"container)",
 			"%s: this is a chroot, where the kernel allows none", what);
 	if (num == EPERM && proc_says(s, "sys/kernel/unprivileged_userns_clone", "0"))
 		setup_die(num, "as root: sysctl kernel.unprivileged_userns_clone=1",
@@ -114,6 +129,14 @@ ns_refused(const struct setup *s, const char *call, int num)
 	if ((num == EPERM || num == EACCES) &&
 		proc_says(s, "sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
 		setup_die(num, apparmor_remedy, "%s", what);
+	if (num == EPERM && !has_filter(s))
+		setup_die(num,
+			"no seccomp filter is in force, so a security module forbids it, or this "
+			"is a "
+			"chroot: run vx outside of it, or enter it by pivot_root (systemd-nspawn, "
+			"a "
+			"container)",
+			"%s", what);
 	if (num == EPERM || num == EACCES)
 		setup_die(num,
 			"a seccomp filter or security module forbids it: allow user namespaces in "

@@ -64,6 +64,18 @@ mkdir "$T/root"
 refused 'a chroot' 'this is a chroot' 'pivot_root' \
 	unshare --user --map-root-user --mount sh "$T/chroot.sh" "$T/root"
 
+# One that is a mount point looks like any root, but to who may ask.
+cat >"$T/bound.sh" <<'SH'
+mount -o bind "$2" "$2" && exec sh "$@"
+SH
+refused 'a chroot to a mount point' 'this is a chroot' 'pivot_root' \
+	unshare --user --map-root-user --mount sh "$T/bound.sh" "$T/chroot.sh" "$T/root"
+if grep -q '^Seccomp:[[:space:]]*0$' /proc/self/status; then
+	refused 'the same by who may not ask' 'cannot make the namespaces' 'no seccomp filter .* or this is a chroot: .*pivot_root' \
+		unshare --user --map-root-user --mount sh "$T/bound.sh" "$T/chroot.sh" "$T/root" \
+		setpriv --bounding-set -sys_admin
+fi
+
 cat >"$T/masked.sh" <<'SH'
 mount -t tmpfs none /proc/acpi 2>/dev/null || mount -t tmpfs none /proc/tty
 exec setpriv --bounding-set -sys_ptrace "$@"
