@@ -58,7 +58,8 @@ unknown_command(const char *word, struct err *e)
 	size_t n = 0;
 
 	for (const struct cmd *c = cmd_table; c->name && n < array_len(names); c++)
-		names[n++] = c->name;
+		if (c->run)
+			names[n++] = c->name;
 	near = nearest_name(word, names, n);
 	strbuf_add_sanitised(&shown, word, strlen(word));
 	if (near)

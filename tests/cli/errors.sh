@@ -11,6 +11,9 @@ said 'vx COMMAND' "and what it can do"
 run frobnicate
 exits 2 "an unknown verb"
 said 'frobnicate' "is named"
+run list
+exits 2 "a verb near to one that is not there yet"
+said_not 'did you mean' "offers none that does not exist"
 run --version
 exits 0 "--version"
 like "$OUT" '[0-9]+\.[0-9]+\.[0-9]+' "prints the version"
