@@ -208,6 +208,24 @@ parse_define(const struct json_at *at, const json_t *value, struct arena *a, str
 	return 0;
 }
 
+/* `"env": { "FOO": "1" }`, as other runners have it. */
+static int
+check_no_values(const struct json_at *at, const json_t *value, struct err *e)
+{
+	for (size_t i = 0; json_is_object(value) && i < value->n; i++) {
+		const json_t *v = &value->items[i];
+		struct json_at here = {at->doc, at, v->key, 0};
+		bool is_field = false;
+
+		for (size_t k = 0; k < array_len(env_fields); k++)
+			is_field |= !strcmp(env_fields[k].name, v->key);
+		if (!is_field && json_is_string(v) && is_env_name(v->key))
+			return json_error_key(
+				&here, e, "is no field: write \"define\": { \"%s\": … }", v->key);
+	}
+	return 0;
+}
+
 static int
 parse_env(const struct json_at *at, const json_t *value, struct arena *a, struct taskdef *t,
 	struct err *e)
@@ -215,8 +233,9 @@ parse_env(const struct json_at *at, const json_t *value, struct arena *a, struct
 	struct json_at here;
 	const json_t *v;
 
-	if (fields_check(at, value, env_fields, array_len(env_fields),
-		    json_is_array(value) ? "write { \"passThrough\": [ … ] }" : NULL, e) < 0)
+	if (check_no_values(at, value, e) ||
+		fields_check(at, value, env_fields, array_len(env_fields),
+			json_is_array(value) ? "write { \"passThrough\": [ … ] }" : NULL, e) < 0)
 		return -1;
 	v = json_member(value, at, "passThrough", &here);
 	if (v && field_strings(&here, v, a, check_pass_through, &t->pass_through, &t->npass_through,

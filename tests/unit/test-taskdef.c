@@ -416,6 +416,8 @@ test_task(void)
 	check_refused(EXEC("\"timeout\":\"5s\""), "a whole number of milliseconds");
 	check_accepted(EXEC("\"timeout\":2147483647"));
 	check_refused(EXEC("\"env\":[\"A\"]"), "is an array: write { \"passThrough\": [ … ] }");
+	check_refused(EXEC("\"env\":{\"FOO\":\"1\"}"), "write \"define\": { \"FOO\": … }");
+	check_refused(EXEC("\"env\":{\"FOO\":1}"), "unknown field");
 	check_refused(EXEC("\"env\":{\"passThrough\":[\"A*\"]}"), "wildcards are not allowed");
 	check_refused(EXEC("\"env\":{\"passThrough\":[\"!A\"]}"), "'!A': leave it out");
 	check_refused(EXEC("\"env\":{\"passThrough\":[\"A=1\"]}"), "write values in 'define'");
