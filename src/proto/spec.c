@@ -399,6 +399,9 @@ read_line(struct spec *s, const char *p, size_t n, struct err *e)
 	bool is_glob;
 	const struct word *w;
 
+	if (!wn)
+		return err_set(e, ERR_USAGE, 0,
+			n ? "it begins with a blank: take that out" : "it is empty: take it out");
 	if (find_rule_word(p, wn, &kind, &is_glob)) {
 		if (read_rule(s, kind, is_glob, value, nvalue, e))
 			return err_wrap(e, "%.*s", (int)wn, p);

@@ -128,7 +128,7 @@ test_refusals(void)
 	REFUSED(HEAD "reed src\n" TAIL, "line 5: unknown word \"reed\"");
 	REFUSED(HEAD "re\x1b[2J src\n" TAIL, "unknown word \"re\\x1b[2J\"");
 	REFUSED(HEAD "-glob src\n" TAIL, "unknown word \"-glob\"");
-	REFUSED(HEAD "\n" TAIL, "unknown word \"\"");
+	REFUSED(HEAD "\n" TAIL, "it is empty");
 	REFUSED(HEAD "cwd x\n" TAIL, "cwd: given twice");
 	REFUSED(HEAD "nested\nnested\n" TAIL, "nested: given twice");
 	REFUSED(HEAD "nested 1\n" TAIL, "nested: no value");
