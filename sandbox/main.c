@@ -245,6 +245,21 @@ make_upper(const char *name, const struct stat *like)
 		setup_die(errno, "see the cause", "cannot set up %s in the scratch", name);
 }
 
+static void
+enter_scratch(struct setup *s)
+{
+	cleanup_strbuf struct strbuf remedy = STRBUF_INIT;
+	int num;
+
+	if (!chdir(s->spec.scratch) && !stat(".", &s->scratch_st))
+		return;
+	num = errno;
+	if (num == ENOENT)
+		strbuf_addf(&remedy, "make it: mkdir -p %s", s->spec.scratch);
+	setup_die(num, remedy.len ? remedy.buf : "see the cause", "cannot enter the scratch %s",
+		s->spec.scratch);
+}
+
 /*
  * The scratch becomes the working directory: it is the one place that both processes name their
  * files in, and the kernel carries it over into the new mount namespace, which an open fd is not.
@@ -258,8 +273,7 @@ open_places(struct setup *s, bool is_by_hand)
 	if (s->host < 0 || fstat(s->host, &s->host_st))
 		setup_die(errno, "name a directory that is there, by its path without links",
 			"cannot open the workspace %s", s->spec.workspace);
-	if (chdir(s->spec.scratch) || stat(".", &s->scratch_st))
-		setup_die(errno, "see the cause", "cannot enter the scratch %s", s->spec.scratch);
+	enter_scratch(s);
 	check_scratch(s, is_by_hand);
 	/* When the core is gone, another run may find the scratch before we have put the last into it. Not so of
 	 * a transaction: there it shall be found, since a list of moves in it has to be finished. */
@@ -319,6 +333,25 @@ take_signals(void)
 	return by_hand[0];
 }
 
+/* overlayfs leaves what it made of its own with mode 000. vx opens them when it removes a scratch; a person's `rm -r` does
+ * not. The command has never seen what is in w and hw. */
+static void
+open_work(const struct setup *s)
+{
+	static const char *const names[] = {"w/work", "w/work/incompat", "w/work/incompat/volatile",
+		"hw/work", "hw/work/incompat", "hw/work/incompat/volatile"};
+
+	for (size_t i = 0; i < array_len(names); i++) {
+		cleanup_close int fd =
+			open(names[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		char path[32];
+
+		snprintf(path, sizeof(path), "self/fd/%d", fd);
+		if (fd >= 0)
+			fchmodat(s->proc, path, 0700, 0);
+	}
+}
+
 static void
 tell_done(const struct serve_result *r, uint64_t entries)
 {
@@ -373,5 +406,8 @@ main(int argc, char **argv)
 	tell_done(&result, s.spec.live ? 0 : scan_upper(&s.preload));
 	while (waitpid(s.init, NULL, 0) < 0 && errno == EINTR)
 		;
+	/* Not before the overlays are gone: they are theirs. */
+	if (a.spec_file)
+		open_work(&s);
 	return proc_exit_code(result.wstatus);
 }

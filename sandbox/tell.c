@@ -67,6 +67,12 @@ put_line(const struct status *s)
 	const struct status_entry *en = &s->u.entry;
 
 	switch (s->type) {
+	case STATUS_VIEW:
+		if (!s->u.view.reports)
+			strbuf_adds(&out, "vx-sandbox: note: /dev/fuse cannot be used: what is not "
+					  "granted is denied all "
+					  "the same, but denied reads are not printed\n");
+		break;
 	case STATUS_DENIAL:
 		strbuf_addf(&out, "vx-sandbox: denied %s ", denial_op_name(d->op));
 		add_name(d->path.buf, d->path.len);
@@ -116,7 +122,6 @@ put_line(const struct status *s)
 		}
 		strbuf_addch(&out, '\n');
 		break;
-	case STATUS_VIEW:
 	case STATUS_STARTED:
 	case STATUS_DONE:
 		break;

@@ -33,7 +33,8 @@ bad 'an empty file' 'spec: no line "end"' d
 bad 'no end' 'spec: no line "end"' '/^end$/d'
 bad 'an unknown word' 'spec: line 3: unknown word "cdw"$' 's/^cwd/cdw/'
 bad 'an unknown word with control bytes' 'spec: line 3: unknown word "c\\x1b"' "s/^cwd/c$(printf '\033')/"
-bad 'an empty line' 'spec: line 3: unknown word ""' 's/^cwd.*//'
+bad 'an empty line' 'spec: line 3: it is empty' 's/^cwd.*//'
+bad 'a blank before a word' 'spec: line 3: it begins with a blank' 's/^cwd/ cwd/'
 bad 'a word twice' 'spec: line 4: cwd: given twice$' 's/^cwd.*/&\n&/'
 bad 'no command' 'spec: no line "arg"$' '/^arg/d'
 bad 'a slash at the end' "spec: line 3: cwd: a path from the workspace without .* a slash at the end is due" 's/^cwd.*/cwd a\//'
@@ -50,7 +51,26 @@ bad 'a workspace that is a link' "cannot open the workspace .*/link: .*; name a 
 try "$VX_SANDBOX" --spec "$T/unused"
 exits 125 'a file that is not there'
 like "$ERR" "^vx-sandbox: cannot open .*/unused: No such file" "a file that is not there: message"
+rmdir "$S"
+try "$VX_SANDBOX" --spec "$T/spec"
+exits 125 'a scratch that is not there'
+like "$ERR" "^vx-sandbox: cannot enter the scratch $S: No such file .*; make it: mkdir -p $S\$" \
+	'a scratch that is not there: message'
 require_sandbox
+
+# Nothing that a person cannot remove is left.
+box 'echo x >new; echo x >~/new' 'read .'
+is "$(stat -c %a "$S/w/work" "$S/hw/work")" '700
+700' "the overlays' own directories can be entered"
+ok "a scratch can be removed" rm -r "$S"
+unlike "$ERR" 'fuse' "nothing is said of /dev/fuse"
+
+# Without /dev/fuse nobody hears of denied reads, and that is said.
+echo s >"$W/secret"
+box 'cat secret' fuse-off
+unlike "$OUT" . "without /dev/fuse: denied"
+like "$ERR" '^vx-sandbox: note: /dev/fuse cannot be used: .* denied reads are not printed$' "without /dev/fuse: and said"
+rm "$W/secret"
 
 # The scratch is one, and nobody sees it from behind.
 echo keep >"$W/keep"
@@ -207,5 +227,6 @@ if command -v make >/dev/null; then
 		'dir \(merged\) 0[0-9]* build' 'file 0[0-9]* build/a.o'; do
 		like "$ERR" "^vx-sandbox: $line\$" "and tells: $line"
 	done
+	ok "its scratch can be removed" rm -r "$T/manual/s"
 fi
 done_testing
