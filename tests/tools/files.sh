@@ -129,14 +129,26 @@ exits 1 "git: a hook is no part of the grant"
 said '^write \.git/hooks/pre-commit' "git: and is named"
 not_ok "git: and not kept" test -e ../.git/hooks/pre-commit
 
+# What the index says of the times is no longer so: git notes that there, which is thrown away.
+DISCARDED='1 write discarded, as ignore\.write says: \.git/index'
 SANDBOX=$(recipe 'git status, git diff')
-COMMAND='git --no-optional-locks status --porcelain; git diff --stat'
+COMMAND='git describe --always --dirty'
 uncached
 git_ commit -qam status
+touch -d 2001-01-01 lib/deep/b
+run run git#t
+noted "describe --dirty, with a stale index" "$DISCARDED"
+said_not '^[^$]*-dirty$' "git: describe: a clean tree"
+COMMAND='git status --porcelain; git diff --stat'
+uncached
+git_ commit -qam status
+touch -d 2001-01-02 lib/deep/b
+sha256sum ../.git/index >"$T/index"
 echo changed >lib/a
 run run git#t
-silent "status"
-is "$(sed -n '/^\$ /,/^└/p' "$OUT" | sed -e 1d -e '$d')" " M git/lib/a
+noted "status, with a stale index" "$DISCARDED"
+ok "git: status: the index is as it was" sha256sum --quiet -c "$T/index"
+is "$(sed -n '/^\$ /,/^└/p' "$OUT" | sed -e 1d -e '$d' -e '/^note: /d')" " M git/lib/a
  git/lib/a | 2 +-
  1 file changed, 1 insertion(+), 1 deletion(-)" "git: status: it sees what is there"
 
