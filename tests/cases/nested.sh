@@ -45,6 +45,37 @@ said '^seen$' "vx runs in it"
 said '^made$' "commits"
 said_not '^key$' "and hides"
 
+# As docs/CONFIG.md has it: with credential stores at home, in a copy and in the workspace.
+mkdir "$HOME/.ssh" e2e
+echo '{ "projects": ["."] }' >e2e/vx.workspace.json
+put e2e/vx.config.json <<E
+{ "name": "i", "tasks": { "t": {
+	"exec": { "command": "cat in; echo made >out", "sandbox": { "allow": { "read": ["in"], "write": ["out"] }$more } },
+	"cache": { "inputs": { "files": ["in"] }, "outputs": { "files": ["out"] } } } } }
+E
+echo seen >e2e/in
+box '{ "nested": true, "allow": { "read": ["e2e"] } }' <<E
+cp -r e2e /tmp/e2e && cd /tmp/e2e && $T/bin/vx run t
+E
+findings 1 "a vx inside looks for credential stores"
+reported read '.*/\.ssh' vx
+put vx.config.json <<E
+{ "name": "w", "tasks": { "t": { "exec": {
+	"command": "cp -r e2e /tmp/e2e && cd /tmp/e2e && $T/bin/vx run t",
+	"sandbox": { "nested": true, "hermetic": true, "allow": { "read": ["e2e", "$T/bin"] } } } } } }
+E
+run run t
+findings 0 "in a hermetic sandbox there are none"
+said '^seen$' "and it runs there"
+git_ init -q
+box '{ "nested": true, "allow": { "read": ["e2e"], "write": ["e2e"] },
+	"ignore": { "read": [".git", "~/.ssh"], "write": ["e2e/.vx"] } }' <<E
+cd e2e && $T/bin/vx run t
+E
+findings 0 "in the workspace"
+ok "in the workspace: what it made is kept, and its .vx is not" test -s e2e/out -a ! -e e2e/.vx
+rm -r "$HOME/.ssh" e2e .git
+
 # COMMAND...: where parts of /proc are masked. (Some machines mask some of it themselves.)
 cat >"$T/masked.sh" <<'SH'
 mount -t tmpfs none /proc/acpi 2>/dev/null || mount -t tmpfs none /proc/tty
