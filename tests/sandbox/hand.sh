@@ -223,7 +223,7 @@ if command -v make >/dev/null; then
 	try sh "$T/manual/example"
 	exits 0 "the manual's example"
 	like "$OUT" '^int$' "reads what it is granted"
-	for line in 'denied read secret by cat \(pid [0-9]+\)' 'file 0[0-9]* stray' \
+	for line in 'denied probe test by make \(pid [0-9]+\)' 'denied read secret by cat \(pid [0-9]+\)' 'file 0[0-9]* stray' \
 		'dir \(merged\) 0[0-9]* build' 'file 0[0-9]* build/a.o'; do
 		like "$ERR" "^vx-sandbox: $line\$" "and tells: $line"
 	done
