@@ -103,7 +103,7 @@ liverules_ends_never(const struct liverules *lr, const char *path, mode_t type)
 		for (tail = base - 1; tail > path && tail[-1] != '/'; tail--)
 			;
 	if (!never_is_git(base, n) && !(S_ISLNK(type) && never_leads(base, n)) &&
-		!never_prefix(tail, (size_t)(base - tail)))
+		(!never_prefix(tail, (size_t)(base - tail)) || never_is_of_package(path)))
 		return false;
 	return !is_named(lr, path) && !(S_ISREG(type) && is_freed(lr, path));
 }

@@ -6,6 +6,8 @@
 #include "util/path.h"
 #include <strings.h>
 
+static const char MODULES[] = "node_modules";
+
 /* `name`, or `name` directly below `parent`. A trailing "*" stands for anything. */
 static const struct {
 	const char *parent;
@@ -118,6 +120,20 @@ never_is_git_data(const char *name, size_t n)
 	return is_one_of(name, n, repository_data, array_len(repository_data));
 }
 
+/*
+ * Obeyed at the root of a repository alone, and below a node_modules there is none that somebody made: a .git is
+ * never put there. But packages are published with it: of 285 that many use, 13 are.
+ */
+static const char of_packages[] = ".github";
+
+bool
+never_is_of_package(const char *path)
+{
+	const char *base = path_base(path);
+
+	return is_name(base, strlen(base), of_packages) && path_find(path, MODULES);
+}
+
 static bool
 is_listed(const char *parent, size_t nparent, const char *name, size_t n)
 {
@@ -142,20 +158,22 @@ never_prefix(const char *path, size_t from)
 {
 	const char *parent = "", *name = path;
 	size_t nparent = 0, git = 0; /* components since a .git; 0: none yet */
-	bool data = false;
+	bool data = false, modules = false;
 
 	for (;;) {
 		size_t n = strcspn(name, "/"), end = (size_t)(name - path) + n;
 
 		if (git == 1)
 			data = never_is_git_data(name, n);
-		if (end > from && (is_listed(parent, nparent, name, n) ||
+		if (end > from && ((is_listed(parent, nparent, name, n) &&
+					   !(modules && is_name(name, n, of_packages))) ||
 					  (git && !data && never_in_repository(name, n))))
 			return end;
 		if (git)
 			git++;
 		else if (never_is_git(name, n))
 			git = 1;
+		modules = modules || (n == strlen(MODULES) && !memcmp(name, MODULES, n));
 		if (!name[n])
 			return 0;
 		parent = name;
@@ -220,5 +238,5 @@ never_is_manifest(const char *path)
 {
 	const char *base = path_base(path);
 
-	return is_name(base, strlen(base), "package.json") && !path_find(path, "node_modules");
+	return is_name(base, strlen(base), "package.json") && !path_find(path, MODULES);
 }

@@ -20,6 +20,10 @@
  * there is none. */
 size_t never_prefix(const char *path, size_t from);
 
+/* The last name of the path is one that is none of them in a package: .github below a node_modules. Of the whole path
+ * never_prefix knows it itself. */
+bool never_is_of_package(const char *path);
+
 /* A link of this name (n bytes) would lead to such names: ".cargo" to somebody's "config.toml". */
 bool never_leads(const char *name, size_t n);
 /* The name (n bytes) is ".git" in any case. */

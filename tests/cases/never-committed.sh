@@ -168,4 +168,15 @@ E
 run run t --filter greet
 findings 1 "a project below .github"
 is "$(cd .github/actions/greet && find dist -type f)" "dist/a" "its output is committed, a name below it is not"
+
+# A package brings its .github along, and nothing else of the kind.
+rm -rf node_modules
+mkdir node_modules
+box '{ "allow": { "write": ["node_modules"] } }' <<'E'
+mkdir -p node_modules/p/.github node_modules/p/.vscode
+echo x >node_modules/p/.github/FUNDING.yml
+E
+findings 1 "a package with .github and .vscode"
+is "$(cd node_modules && find . -type f)" "./p/.github/FUNDING.yml" "its .github is committed"
+not_ok "its .vscode is not" test -e node_modules/p/.vscode
 done_testing

@@ -13,7 +13,9 @@ publish() {
 		{ "name": "twice", "version": "$1", "bin": "twice.js", "scripts": { "postinstall": "echo $1 >installed" } }
 	J
 	printf '#!/usr/bin/env node\nconsole.log(2 * process.argv[2]);\n' >"$T/$1/package/twice.js"
-	mkdir "$T/$1/package/lib"
+	# As many packages do. It is obeyed in a repository, not here.
+	mkdir "$T/$1/package/lib" "$T/$1/package/.github"
+	echo 'github: twice' >"$T/$1/package/.github/FUNDING.yml"
 	p_i=0
 	while [ "$p_i" -lt "$2" ]; do
 		p_i=$((p_i + 1))
@@ -47,7 +49,7 @@ publish 2.0.0 1100
 publish 3.0.0 2
 ok "npm: they are in its cache" npm cache add --silent "$T/twice-1.0.0.tgz" "$T/twice-2.0.0.tgz" "$T/twice-3.0.0.tgz"
 depend 1.0.0
-works node_modules/twice/installed node_modules/twice/lib/3.js node_modules/.package-lock.json
+works node_modules/twice/installed node_modules/twice/.github/FUNDING.yml node_modules/twice/lib/3.js node_modules/.package-lock.json
 is "$(node_modules/.bin/twice 21)" 42 "npm: what it linked in .bin runs"
 not_without package-lock.json 'read npm/package-lock.json'
 not_without node_modules 'write npm/node_modules/.*'

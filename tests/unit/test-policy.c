@@ -234,6 +234,16 @@ test_never_names(void)
 	ok_int((long long)never_prefix("a/.git/refs/heads/config", 0), 0,
 		"but not a branch's name");
 	ok_int((long long)never_prefix("a/.npmrcs", 0), 0, "whole names");
+	ok_int((long long)never_prefix("a/node_modules/b/.github/x", 0), 0,
+		"a package brings its .github along");
+	ok_int((long long)never_prefix("node_modules/b/.GitHub/.npmrc", 0), 29,
+		"and nothing else: not below it");
+	ok_int((long long)never_prefix("a/node_modules/b/.vscode", 0), 24, "not beside it");
+	ok_int((long long)never_prefix("my_node_modules/.github", 0), 23, "not in any other");
+	ok_int((long long)never_prefix(".github/node_modules/x", 0), 7, "nor above it");
+	ok(never_is_of_package("node_modules/b/.github") && !never_is_of_package("b/.github") &&
+			!never_is_of_package("node_modules/b/.npmrc"),
+		"the same of one name");
 	ok(never_leads(".Cargo", 6) && never_leads(".claude", 7) && !never_leads(".cargo", 5) &&
 			!never_leads("cargo", 5),
 		"where a link would lead to one");
