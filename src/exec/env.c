@@ -11,6 +11,9 @@ static const char *const essentials[] = {"PATH", "HOME", "SHELL", "USER", "LOGNA
 	"TEMP", "TMP", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "COLORTERM", "FORCE_COLOR", "NO_COLOR",
 	"CI", "NODE_OPTIONS", "COREPACK_HOME", "PNPM_HOME"};
 
+/* A sandboxed task writes to a /tmp of its own, and to no other place that these may name. */
+static const char *const temporary[] = {"TMPDIR", "TEMP", "TMP"};
+
 /* Where vx was started without a PATH, what a shell would take. */
 static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
 
@@ -25,6 +28,15 @@ copy_if_set(struct strvec *env, char *const *base, const char *name)
 			return;
 		}
 	}
+}
+
+static bool
+is_temporary(const char *name)
+{
+	for (size_t i = 0; i < array_len(temporary); i++)
+		if (!strcmp(name, temporary[i]))
+			return true;
+	return false;
 }
 
 bool
@@ -65,14 +77,18 @@ set_path(struct strvec *env, const char *root_path, const char *dir)
 
 void
 env_build(const char *root_path, const struct project *p, const struct taskdef *t,
-	const char *task_id, char *const *base, struct strvec *ret)
+	const char *task_id, bool sandboxed, char *const *base, struct strvec *ret)
 {
 	const char *no_color;
 
 	for (size_t i = 0; i < array_len(essentials); i++)
-		copy_if_set(ret, base, essentials[i]);
+		if (!sandboxed || !is_temporary(essentials[i]))
+			copy_if_set(ret, base, essentials[i]);
 	for (size_t i = 0; i < t->npass_through; i++)
-		copy_if_set(ret, base, t->pass_through[i]);
+		if (!sandboxed || !is_temporary(t->pass_through[i]))
+			copy_if_set(ret, base, t->pass_through[i]);
+	if (sandboxed)
+		strvec_setenv(ret, "TMPDIR", "/tmp");
 	for (size_t i = 0; i < t->ndefine; i++)
 		strvec_setenv(ret, t->define[i].name, t->define[i].value);
 	set_path(ret, root_path, p->dir);

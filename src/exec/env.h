@@ -12,9 +12,10 @@ struct project;
 struct taskdef;
 
 /* `base`: vx's environment as NAME=value. VX_RUN_WORKSPACE and VX_RUN_TASK are set; FORCE_COLOR=1
- * unless the task already sees FORCE_COLOR or a non-empty NO_COLOR. */
+ * unless the task already sees FORCE_COLOR or a non-empty NO_COLOR. sandboxed: TMPDIR is /tmp, and TMP and TEMP are
+ * not there, whatever `base` has; what the task defines stands. */
 void env_build(const char *root_path, const struct project *p, const struct taskdef *t,
-	const char *task_id, char *const *base, struct strvec *ret);
+	const char *task_id, bool sandboxed, char *const *base, struct strvec *ret);
 
 /* Whether a variable of vx's environment, or one defined in its place, is in that. */
 bool env_has(const struct taskdef *t, const char *name);

@@ -399,7 +399,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	if (cwd < 0)
 		return err_set(
 			e, ERR_IO, errno, "open %s", *n->project->dir ? n->project->dir : ".");
-	env_build(s->plan->w->path, n->project, def, n->id, environ, &env);
+	env_build(s->plan->w->path, n->project, def, n->id, t->sandboxed, environ, &env);
 	t->timeout_ms = def->timeout_ms ? def->timeout_ms : s->o->default_timeout_ms;
 	t->timeout_by = def->timeout_ms ? "exec.timeout" : s->o->default_timeout_by;
 	t->started_ns = (int64_t)clock_wall_ns();

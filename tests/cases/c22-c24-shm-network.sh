@@ -72,4 +72,17 @@ said '^look-up refused at once' "C24: a look-up too"
 said '^unix refused at once PermissionError' "socket(AF_UNIX) is refused"
 said '^socketpair pair$' "socketpair is not"
 unchanged C24
+
+# A place for temporary files that the sandbox does not have.
+TMPDIR=/var/tmp TMP=/var/tmp TEMP=/var/tmp
+export TMPDIR TMP TEMP
+box '{}' <<'E'
+mktemp
+echo "in $TMPDIR, ${TMP-none}, ${TEMP-none}"
+E
+unset TMPDIR TMP TEMP
+exits 0 "mktemp, where TMPDIR is another place"
+said '^/tmp/tmp\.' "it is made in the task's own /tmp"
+said '^in /tmp, none, none$' "which TMPDIR says"
+unchanged TMPDIR
 done_testing

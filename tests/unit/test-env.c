@@ -11,22 +11,51 @@
 
 /* Words of the result in order, joined by blanks. */
 static void
-check_env(const char *root, const char *dir, const struct taskdef *t, char *const *base,
-	const char *want, const char *name)
+check_env_in(bool sandboxed, const char *root, const char *dir, const struct taskdef *t,
+	char *const *base, const char *want, const char *name)
 {
 	struct project p = {.name = "app", .dir = dir};
 	cleanup_strvec struct strvec env = STRVEC_INIT;
 	cleanup_strbuf struct strbuf all = STRBUF_INIT;
 
-	env_build(root, &p, t, "app#build", base, &env);
+	env_build(root, &p, t, "app#build", sandboxed, base, &env);
 	for (size_t i = 0; i < env.n; i++)
 		strbuf_addf(&all, "%s%s", i ? " " : "", env.v[i]);
 	ok_str(all.buf, want, name);
 }
 
+static void
+check_env(const char *root, const char *dir, const struct taskdef *t, char *const *base,
+	const char *want, const char *name)
+{
+	check_env_in(false, root, dir, t, base, want, name);
+}
+
 #define TAIL " VX_RUN_WORKSPACE=/w VX_RUN_TASK=app#build"
 #define ENV(...) ((char *const[]){__VA_ARGS__, NULL})
 #define S(s) ((char[]){s})
+
+static void
+test_temporary(void)
+{
+	const char *pass[] = {"TMP"};
+	struct define own = {"TEMP", "/w/t"}, dir = {"TMPDIR", "/w/t"};
+	struct taskdef passing = {
+		.pass_through = pass, .npass_through = 1, .define = &own, .ndefine = 1};
+	struct taskdef defining = {.define = &dir, .ndefine = 1};
+	char *const *base =
+		ENV(S("PATH=/bin"), S("TMPDIR=/a"), S("TMP=/b"), S("TEMP=/c"), S("NO_COLOR=1"));
+
+	check_env_in(true, "/w", "", &passing, base,
+		"PATH=/w/node_modules/.bin:/bin NO_COLOR=1 TMPDIR=/tmp TEMP=/w/t" TAIL,
+		"sandboxed, it has a /tmp of its own, and what it defines");
+	check_env_in(true, "/w", "", &defining, base,
+		"PATH=/w/node_modules/.bin:/bin NO_COLOR=1 TMPDIR=/w/t" TAIL,
+		"also in place of that");
+	check_env("/w", "", &passing, base,
+		"PATH=/w/node_modules/.bin:/bin TMPDIR=/a TEMP=/w/t TMP=/b NO_COLOR=1" TAIL,
+		"otherwise that of vx");
+}
 
 static void
 test_env(void)
@@ -173,6 +202,7 @@ int
 main(void)
 {
 	test_env();
+	test_temporary();
 	test_probe_env();
 	test_command();
 	return tap_done();
