@@ -100,8 +100,8 @@ parse_absolute(const struct json_at *at, const char *text, struct arena *a, stru
 	rest += strspn(rest, "/");
 	if (has_dotdot(rest))
 		return json_error(at, e, "'%s': write the path without '..'", text);
-	/* nothing left: the root or the home itself */
-	if (glob_parse(a, "", *rest ? rest : ".", GLOB_GRANT, &g, &why) < 0)
+	/* Nothing left: the root or the home itself. No name in it means more for being the first. */
+	if (glob_parse(a, "", arena_printf(a, "./%s", rest), GLOB_GRANT, &g, &why) < 0)
 		return json_error(at, e, "%s", why.text);
 	if (!glob_is_literal(g))
 		return json_error(at, e,

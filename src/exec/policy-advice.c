@@ -68,7 +68,7 @@ add_path(struct strbuf *sb, const char *base, const char *path, const char *self
 	const char *s = *rel ? rel : self;
 
 	strbuf_addch(sb, '"');
-	if (*rel && (strchr("^~$@", *rel) || rel[1] == ':'))
+	if (*rel && (strchr("^~$", *rel) || rel[1] == ':'))
 		strbuf_adds(sb, "./");
 	for (; *s; s++) {
 		unsigned char c = (unsigned char)*s;

@@ -220,6 +220,10 @@ refuse_start(const struct parser *p, const char *s)
 		return refuse(p, "a drive letter is not allowed: paths are relative, with '/'");
 	if (*s == '~' && (!s[1] || s[1] == '/'))
 		return refuse(p, "'~' has no meaning here (for a name that is '~' write './~')");
+	if (*s == '$')
+		return refuse(p,
+			"no variables are put in: write the path itself (for a name that begins "
+			"with '$' write './$…')");
 	if (*s == '!')
 		return refuse(p,
 			"only one '!', in front of the entry, takes back: write '\\!' for a name "

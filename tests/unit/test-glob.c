@@ -123,6 +123,9 @@ test_match(void)
 		{"@\\(x)", "@(x)", true},
 		{"./^x", "^x", true},
 		{"./~", "~", true},
+		{"./$HOME/*", "$HOME/x", true},
+		{"a/$id.ts", "a/$id.ts", true},
+		{"@scope/x", "@scope/x", true},
 		{"..x/...", "..x/...", true},
 	};
 
@@ -182,6 +185,8 @@ test_refused(void)
 	check_refused("", "src/**.ts", 0, "write '**/*'");
 	check_refused("", "***", 0, "'**' stands for whole directories");
 	check_refused("", "$TURBO_DEFAULT$", 0, "write '**'");
+	check_refused("", "$HOME/x", GLOB_GRANT, "write './$");
+	check_refused("", "{src,$OUT}/x", 0, "no variables are put in");
 	check_refused("", "{projectRoot}/src", 0, "paths here start at the project");
 	check_refused("", "{workspaceRoot}/x", 0, "workspaceFiles");
 	check_refused("", "^production", 0, "belongs to dependsOn");

@@ -534,6 +534,13 @@ test_grants(void)
 	ok_str(g[4].absolute, "~", "the home with all below");
 	ok(glob_match(g[5].glob, "p/[id]/x"), "escapes");
 	ok(glob_match(g[6].glob, "p/x") && !glob_match(g[6].glob, "q"), "the project");
+	p = accept(READ("[\"~/$x\", \"/^x\", \"./$x\"]"));
+	g = p.tasks[0].sandbox->allow_read;
+	ok_str(g[0].absolute, "~/$x", "below the home a name may begin with anything");
+	ok_str(g[1].absolute, "/^x", "and at the root");
+	ok(glob_match(g[2].glob, "p/$x"), "in the project behind ./");
+	check_refused(READ("[\"$HOME/x\"]"),
+		"allow.read[0]: '$HOME/x': no variables are put in: write the path itself");
 	check_refused(READ("\"src\""), "allow.read: is a string: write an array");
 	check_refused(READ("[\"\"]"), "allow.read[0]: is empty");
 	check_refused(READ("[\"!x\"]"), "grants have no '!' entries: write it in 'deny'");
