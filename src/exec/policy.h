@@ -9,7 +9,8 @@
  * a link, since another task may have made it. Only links in node_modules open something, packages.
  *
  * policy.c builds, policy-links.c looks at node_modules and at paths that lead through links, judge.c
- * answers afterwards, policy-advice.c says what to write in the config.
+ * answers afterwards, policy-advice.c says what to write in the config,
+ * policy-worktree.c where a granted .git leads.
  */
 #ifndef EXEC_POLICY_H
 #define EXEC_POLICY_H
@@ -114,6 +115,9 @@ void policy_add_reports(const struct policy *p, struct strvec *ret);
  * grants the fields that they come from. Never what would be refused: no input that git ignores, no grant
  * that an entry of `deny` overrules. Owned. */
 char *policy_grant_text(const struct policy *p, bool write, const char *path);
+/* Of each write entry that is a .git which is a file (of a linked worktree, a submodule): that the repository it leads
+ * to is not granted, and what to write. */
+void policy_note_worktrees(const struct policy *p, struct strvec *ret);
 /* What to write to lift the refusal of Unix sockets. Owned. */
 char *policy_sockets_text(const struct policy *p);
 /* Where an exec.sandbox grants nothing in the task's working directory, nor that: what to write to have it there,

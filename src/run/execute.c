@@ -391,6 +391,8 @@ start_job(struct sched *s, struct job *j, struct err *e)
 		return -1;
 	if (s->seconds && j->policy && seconds_hide(s->seconds, j->policy, &notices, e))
 		return -1;
+	if (j->policy)
+		policy_note_worktrees(j->policy, &notices);
 	say_notices(s, &notices);
 	/* A sandboxed task starts without its outputs anyway; the commit replaces them. */
 	if (!t->sandboxed && j->remember && prepare_outputs(s, j, e))

@@ -59,4 +59,31 @@ E
 	is "$(repository)" "$was" "C12, $view: hooks and settings are as they were"
 done
 unchanged "C12, with a hook" 'f|g|h|\.git'
+
+# A grant of the file .git alone, which leads to what is not granted.
+leads='granted for writing, is a file that leads to'
+granted() { # WRITE-LIST
+	box "{ \"allow\": { \"write\": [$1] } }" <<-'E'
+		true
+	E
+}
+granted '".git"'
+exits 0 "a grant of the file .git"
+said "^vx: \.git, $leads the repository $M/\.git, which is not: .*to keep it: allow\.write: \[\"$M/\.git\"\]" \
+	"says that it keeps nothing, and what would"
+granted "\".git\", \"$M/.git\""
+said_not "$leads" "with the repository nothing is said"
+HOME=$T
+granted '".git"'
+said 'allow\.write: \["~/M/\.git"\]' "below the home it is named from there"
+# Whoever can write such a file shall not have a grant asked for.
+git_ init -q "$T/other"
+mkdir sub
+for line in 'gitdir: ' 'gitdir: /nowhere' 'gitdir: /' "gitdir: $T/other/.git" "gitdir: $M/.git/worktrees/ws" 'else'; do
+	printf '%s\n' "$line" >sub/.git
+	granted '"sub/.git"'
+	exits 0 "a .git that says '$line'"
+	said_not "$leads" "a .git that says '$line': no advice"
+done
+is "$(ls "$M/.git/worktrees")" ws "(the worktree's own directory is the one named above)"
 done_testing
