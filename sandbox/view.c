@@ -551,6 +551,16 @@ keep_unwritten(struct view *v, const char *path)
 	view_pin(v, path);
 }
 
+/* Where there is something of ours in which the task can make it. */
+static bool
+is_thrown_away(const struct view *v, const char *path)
+{
+	bool is_own = v->s->own_home || v->s->home >= 0;
+
+	return path_is_within(path, "/tmp") || path_is_within(path, "/dev/shm") ||
+	       (is_own && v->s->home_path && path_is_within(path, v->s->home_path));
+}
+
 /* Grants outside the workspace are live: the host's own tree, read-write or, where something of ours
  * covers it, read-only. */
 static void
@@ -577,10 +587,11 @@ take_grants(struct view *v)
 			continue;
 		mnt = mount_clone(AT_FDCWD, r->path, true);
 		if (mnt < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-			setup_note(
-				"allow.write %s: there is no such path, so the task cannot write "
-				"there; make it first",
-				r->path);
+			setup_note("%s, granted for writing, is not there: what the task writes "
+				   "there %s; make it first",
+				r->path,
+				is_thrown_away(v, r->path) ? "is thrown away"
+							   : "cannot be written");
 			continue;
 		}
 		if (mnt < 0)

@@ -132,7 +132,15 @@ known" "$m: a grant inside a store frees that path only"
 	fresh
 	box "true" 'read src' "write $T/absent"
 	exits 0 "$m: a write grant that does not exist is no failure"
-	like "$ERR" "note: allow.write $T/absent: there is no such path" "$m: but it is said"
+	like "$ERR" "note: $T/absent, granted for writing, is not there: what the task writes there cannot be written; make it first" "$m: but it is said"
+	fresh
+	box "mkdir $HOMEDIR/absent" 'read src' "write $HOMEDIR/absent" "write /tmp/absent"
+	exits 0 "$m: at home it can be made"
+	like "$ERR" "note: $HOMEDIR/absent, granted for writing, is not there: what the task writes there is thrown away; make it first" \
+		"$m: and it is said that it does not stay"
+	like "$ERR" "note: /tmp/absent, .* is thrown away" "$m: as in /tmp"
+	unlike "$ERR" 'allow\.write' "$m: in the words of the spec"
+	not_ok "$m: nor does it" test -e "$HOMEDIR/absent"
 
 	fresh
 	chmod 750 "$W"
