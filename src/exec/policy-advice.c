@@ -2,16 +2,20 @@
 /* What to write in the config, for what a task was denied. */
 #include "exec/policy-private.h"
 #include "graph/graph.h"
+#include "proto/never.h"
 #include "util/alloc.h"
 #include "util/arena.h"
 #include "util/cleanup.h"
 #include "util/err.h"
+#include "util/fs.h"
 #include "util/glob.h"
 #include "util/htab.h"
 #include "util/path.h"
 #include "util/strbuf.h"
 #include "workspace/files.h"
 #include "workspace/workspace.h"
+#include <fcntl.h>
+#include <sys/stat.h>
 
 static bool
 is_own(const struct policy *p, const char *path)
@@ -34,6 +38,30 @@ can_be_input(const struct policy *p, const char *path)
 	while (from < to && !path_is_within(p->files->paths[from], path))
 		from++;
 	return from < to;
+}
+
+/* When it was made; 0: nobody knows. */
+static uint64_t
+made_at(int rootfd, const char *path)
+{
+	const char *base;
+	cleanup_close int parent = fs_open_parent(rootfd, path, &base);
+	struct statx st;
+
+	if (parent < 0 || statx(parent, base, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &st) ||
+		!(st.stx_mask & STATX_BTIME))
+		return 0;
+	return (uint64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec;
+}
+
+const char *
+policy_why_no_input(const struct policy *p, const char *path)
+{
+	if (path_find(path, ".git"))
+		return "it is git's own";
+	if (p->files->no_git || made_at(p->w->rootfd, path) > p->files->listed_ns)
+		return "it came after vx had listed the files";
+	return "git ignores it";
 }
 
 /* Whether the task's own key says something of the name already, or that of a task folded into it. */
@@ -166,6 +194,18 @@ find_entry(const struct policy *p, enum spec_rule_kind kind, const char *path)
 	return NULL;
 }
 
+/* Where an entry covers the path, it is told why that is not enough. */
+static const char own_entry[] = " (names that tools obey need an entry of their own)";
+
+static bool
+is_obeyed(const struct policy *p, const char *path)
+{
+	enum write_verdict v = policy_judge_write(p, path);
+	const char *base = path_base(path);
+
+	return v == WRITE_NEVER || (v == WRITE_GRANTED && never_is_git(base, strlen(base)));
+}
+
 /* At equal length a deny wins, so that a grant of the path itself may change nothing. */
 static bool
 add_denied(struct strbuf *sb, const struct policy *p, bool write, const char *path)
@@ -186,14 +226,27 @@ add_denied(struct strbuf *sb, const struct policy *p, bool write, const char *pa
 	return true;
 }
 
+static bool
+is_granted_outside(const struct policy *p, const char *path)
+{
+	for (size_t i = 0; i < p->nconfig; i++)
+		if (p->rules[i].kind == SPEC_WRITE && *p->rules[i].path == '/' &&
+			path_is_within(path, p->rules[i].path))
+			return true;
+	return false;
+}
+
 static char *
 outside_text(const struct policy *p, bool write, const char *path)
 {
 	const char *with = p->derived ? in_place : "", *field = write ? "write" : "read";
 
+	const char *why = write && is_granted_outside(p, path) ? own_entry : "";
+
 	if (p->home && path_is_within(path, p->home))
-		return xasprintf("%sallow.%s: [\"~/%s\"]", with, field, path_below(path, p->home));
-	return xasprintf("%sallow.%s: [\"%s\"]", with, field, path);
+		return xasprintf(
+			"%sallow.%s: [\"~/%s\"]%s", with, field, path_below(path, p->home), why);
+	return xasprintf("%sallow.%s: [\"%s\"]%s", with, field, path, why);
 }
 
 char *
@@ -263,21 +316,25 @@ find_left_out(const struct policy *p, const char *path)
 	return found;
 }
 
-/* vx's own, which no entry opens. */
-static bool
-is_vx_own(const struct policy *p, const char *path)
+/* What no entry opens, and why; NULL: it is nothing of the kind. */
+static const char *
+why_shut(const struct policy *p, const char *path)
 {
 	for (size_t i = 0; i < p->nrules; i++)
 		if (p->rules[i].kind == SPEC_QUIET && path_is_within(path, p->rules[i].path))
-			return true;
-	return false;
+			return p->nbuilt && i >= p->nbuilt
+				       ? "no entry does, as what is mounted there has another "
+					 "path, "
+					 "and is only shown by that"
+				       : "no entry does, it is vx's own directory";
+	return NULL;
 }
 
 char *
 policy_grant_text(const struct policy *p, bool write, const char *path)
 {
 	const struct cachedef *cache = p->node->def->cache;
-	const char *own = p->node->project->dir;
+	const char *own = p->node->project->dir, *shut;
 	cleanup_strvec struct strvec one = STRVEC_INIT;
 	cleanup_free char *inputs = NULL, *outputs = NULL;
 	const struct node *left_out;
@@ -287,8 +344,9 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	 * only these are told of. */
 	if (*path == '/')
 		return outside_text(p, write, path);
-	if (is_vx_own(p, path))
-		return xstrdup("no entry does, it is vx's own directory");
+	shut = why_shut(p, path);
+	if (shut)
+		return xstrdup(shut);
 	strvec_push(&one, path);
 	inputs = policy_inputs_text(p, &one);
 	outputs = policy_outputs_text(p, &one);
@@ -305,6 +363,7 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 	}
 	if (p->derived && cache && write && !is_definition(path)) {
 		strbuf_adds(&sb, outputs);
+		strbuf_adds(&sb, is_obeyed(p, path) ? own_entry : "");
 		return strbuf_take(&sb);
 	}
 	if (p->derived && cache && !write && !is_own(p, path)) {
@@ -316,11 +375,14 @@ policy_grant_text(const struct policy *p, bool write, const char *path)
 		strbuf_adds(&sb, in_place);
 	if (!add_denied(&sb, p, write, path))
 		add_field(&sb, write ? "allow.write" : "allow.read", own, path, ".");
+	if (write && is_obeyed(p, path))
+		strbuf_adds(&sb, own_entry);
 	if (!write && cache && !is_keyed(p, path)) {
 		if (*inputs)
 			strbuf_addf(&sb, ", and %s", inputs);
 		else
-			strbuf_adds(&sb, " (git ignores it, so it cannot be in the key)");
+			strbuf_addf(&sb, " (%s, so it cannot be in the key)",
+				policy_why_no_input(p, path));
 	}
 	/* Kept and not stored, it would be missing after a hit. */
 	if (write && cache && !is_definition(path) && !policy_leaves_unstored(p, path))

@@ -62,6 +62,7 @@ struct policy {
 	 * since it is no package: a denied read in it is a finding. */
 	struct strvec withheld;
 	struct strvec withheld_links; /* the same in their order: as what they are linked */
+	size_t nbuilt;         /* rules before those that hide second paths in the workspace */
 	struct strvec seconds; /* second paths outside the workspace, to be covered (seconds.h) */
 	struct strvec linked;  /* the projects that are granted because they are linked there */
 	struct ruleset *compiled; /* of `rules` */
@@ -127,8 +128,10 @@ char *policy_cwd_text(const struct policy *p);
  * write to have its task in the key. NULL: in no such package. Owned. */
 char *policy_withheld_text(const struct policy *p, const char *path);
 /* What to write to have these workspace files in the key of the task: `cache.inputs.files: ["a", "b"],
- * cache.inputs.workspaceFiles: ["lib/c"]`. Empty when git ignores all of them. Owned. */
+ * cache.inputs.workspaceFiles: ["lib/c"]`. Empty when none of them can be an input. Owned. */
 char *policy_inputs_text(const struct policy *p, const struct strvec *paths);
+/* Why an existing workspace file, of which that is empty, is no input: "git ignores it". */
+const char *policy_why_no_input(const struct policy *p, const char *path);
 /* The same to have what was written there stored with the result. Owned. */
 char *policy_outputs_text(const struct policy *p, const struct strvec *paths);
 

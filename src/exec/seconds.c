@@ -272,7 +272,7 @@ compile_again(struct policy *p, struct err *e)
 int
 seconds_hide(struct seconds *s, struct policy *p, struct strvec *ret_notes, struct err *e)
 {
-	size_t before = p->nrules;
+	size_t before = p->nbuilt = p->nrules;
 
 	if (has_changed(s) && look_again(s, e))
 		return -1;

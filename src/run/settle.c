@@ -87,9 +87,10 @@ judge_making(struct sched *s, struct job *j, const struct exec_result *r, enum e
 			inputs);
 	else
 		settle_note(j,
-			"confined, not proven: it may read %s%s, which git ignores, so that no key "
-			"covers it; narrow what it may read",
-			files.v[0], files.n > 1 ? ", …" : "");
+			"confined, not proven: it may read %s%s, which no key covers (%s); narrow "
+			"what it may read",
+			files.v[0], files.n > 1 ? ", …" : "",
+			policy_why_no_input(j->policy, files.v[0]));
 	return 0;
 }
 

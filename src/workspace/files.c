@@ -2,6 +2,7 @@
 #include "workspace/files.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/fs.h"
@@ -285,7 +286,7 @@ files_finish(struct files_request *rq, int rootfd, struct files *ret, struct err
 	drop_temporary(rq);
 	if (r)
 		return -1;
-	*ret = (struct files){.no_git = no_git};
+	*ret = (struct files){.listed_ns = clock_wall_ns(), .no_git = no_git};
 	finish_list(&l, ret);
 	return 0;
 }

@@ -17,7 +17,8 @@ struct files {
 	char *text;         /* owns the paths */
 	const char **paths; /* from the workspace root, sorted by bytes, unique */
 	size_t n;
-	bool no_git; /* git could not be asked: ignore rules were not applied */
+	uint64_t listed_ns; /* the wall clock when the listing ended */
+	bool no_git;        /* git could not be asked: ignore rules were not applied */
 };
 
 /* In two steps, so that git runs while configs are read. After a successful start, finish must come. */

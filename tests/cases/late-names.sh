@@ -77,6 +77,16 @@ exits 0 "a name that a pattern grants"
 said_not 'not saved' "is none of these"
 like out '^new$' "it was read"
 
+# With no other task whose key has the files listed anew.
+fresh
+config "$explicit" '' <<-E
+	echo new >src/deep/other.js
+	echo go >$T/there
+E
+side_by_side gen bundle
+exits 0 "a name that no list has"
+said 'not proven: it may read src/deep/other\.js, which no key covers \(it came after vx had listed the files\)' "is told as what it is"
+
 fresh
 config "$explicit" '' <<-'E'
 	echo x >src/deep/x.swp

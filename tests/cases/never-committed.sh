@@ -177,6 +177,7 @@ mkdir -p node_modules/p/.github node_modules/p/.vscode
 echo x >node_modules/p/.github/FUNDING.yml
 E
 findings 1 "a package with .github and .vscode"
+said 'allow\.write: \["node_modules/p/\.vscode"\] \(names that tools obey need an entry of their own\)' "and why the grant does not cover it"
 is "$(cd node_modules && find . -type f)" "./p/.github/FUNDING.yml" "its .github is committed"
 not_ok "its .vscode is not" test -e node_modules/p/.vscode
 done_testing

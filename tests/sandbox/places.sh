@@ -155,6 +155,8 @@ for view in transaction live; do
 	run_there 'mount --bind priv src/x && mount --bind priv/key src/f'
 	is "$(cat "$W/priv/key" "$W/priv/sub/key")" "the-secret
 the-secret" "$view: nothing is written or removed by a second path"
+	like "$OUT" 'to allow it: no entry does, as what is mounted there has another path' "$view: no grant is offered for it"
+	unlike "$OUT" 'allow\.write: \["src/' "$view: not even one"
 done
 fresh
 put "$W/vx.config.json" <<'J'

@@ -44,7 +44,7 @@ static const char *paths[] = {
 	"tsconfig.base.json",
 	"tsconfig.json",
 };
-static struct files files = {.paths = paths, .n = array_len(paths)};
+static struct files files = {.paths = paths, .n = array_len(paths), .listed_ns = UINT64_MAX};
 
 static struct glob *
 glob(const char *base, const char *text, unsigned flags)
@@ -681,6 +681,13 @@ test_grant_text(void)
 	grant_is(p, true, "packages/app/package.json", "allow.write: [\"package.json\"]");
 	grant_is(p, false, "packages/app/.env",
 		"allow.read: [\".env\"] (git ignores it, so it cannot be in the key)");
+	grant_is(p, false, "packages/app/.git/HEAD",
+		"allow.read: [\".git/HEAD\"] (it is git's own, so it cannot be in the key)");
+	files.listed_ns = 1;
+	grant_is(p, false, "packages/app/.env",
+		"allow.read: [\".env\"] (it came after vx had listed the files, so it cannot be in "
+		"the key)");
+	files.listed_ns = UINT64_MAX;
 	check_inputs_text(p);
 	policy_free(p);
 
@@ -693,6 +700,14 @@ test_grant_text(void)
 		"take \"README\" out of deny.read, and cache.inputs.files: [\"README\"]");
 	grant_is(p, false, "packages/app/src/a.key",
 		"take \"**/*.key\" out of deny.read (git ignores it, so it cannot be in the key)");
+	grant_is(p, true, "packages/app/out/.vscode",
+		"allow.write: [\"out/.vscode\"] (names that tools obey need an entry of their "
+		"own), and cache.outputs.files: [\"out/.vscode\"]");
+	grant_is(p, true, "packages/app/out/.git",
+		"allow.write: [\"out/.git\"] (names that tools obey need an entry of their own), "
+		"and cache.outputs.files: [\"out/.git\"]");
+	grant_is(p, true, "packages/app/else/.vscode",
+		"allow.write: [\"else/.vscode\"], and cache.outputs.files: [\"else/.vscode\"]");
 	grant_is(p, true, "packages/app/out/keep/x",
 		"take \"out/keep\" out of deny.write, and cache.outputs.files: [\"out/keep/x\"]");
 	grant_is(p, true, "packages/util/x",
