@@ -221,8 +221,8 @@ echo inner >"$W/src/inner/src/i"
 echo k >"$W/src/inner/priv/key"
 cp "$VX_SANDBOX" "$T/vx-sandbox"
 spec 'cat src/i; cat priv/key ../../priv/key; echo w >src/w' 'read src'
-sed -e "s|^workspace .*|workspace $W/src/inner|" -e 's|^scratch .*|scratch /dev/shm/s2|' "$T/spec" >"$T/inner"
-box "mkdir /dev/shm/s2 && $T/vx-sandbox --spec $T/inner" 'read src' nested
+sed -e "s|^workspace .*|workspace $W/src/inner|" -e 's|^scratch .*|scratch /tmp/s2|' "$T/spec" >"$T/inner"
+box "mkdir /tmp/s2 && $T/vx-sandbox --spec $T/inner" 'read src' nested
 if [ "$(id -u)" = 0 ]; then
 	exits 125 "a sandbox within one, for root: is refused"
 	like "$ERR" 'weakerWhenNested' "with the remedy"
