@@ -23,10 +23,10 @@ UNIT='test-filter test-guard test-layer-mount test-scratch test-wall'
 # Tests that ask what the kernel does: how the view is built and served, what passes it, what is left. Not those of what the
 # core decides, whatever the kernel: emulated, each takes more than ten times as long as elsewhere. Root runs those that have
 # a way of their own for it.
-USER_SANDBOX='live mirror view fileops homes hygiene layers network preload processes refused syscalls'
-USER_CASES='c03-c05-names c04-c06-directories c07-hard-links c17-thread c19-c20-left-over c21-modes c22-c24-shm-network
+USER_SANDBOX='live mirror outside view fileops homes hygiene layers network preload processes refused syscalls'
+USER_CASES='c03-c05-names c04-c06-directories c07-hard-links c12-worktree c17-thread c19-c20-left-over c21-modes c22-c24-shm-network
 	c23-terminal live-view nested unix-sockets'
-ROOT_SANDBOX='live mirror view layers processes syscalls'
+ROOT_SANDBOX='live mirror outside view layers processes syscalls'
 ROOT_CASES='c09-owners c19-c20-left-over hermetic nested unix-sockets'
 
 store=$VX_BUILDDIR/kernel
