@@ -269,6 +269,34 @@ compile_again(struct policy *p, struct err *e)
 	return ruleset_new(p->rules, p->nrules, p->node->project->dir, &p->compiled, e);
 }
 
+static void
+hide_one(struct policy *p, const struct second *x, const char *root, struct strvec *ret_notes)
+{
+	if (path_is_within(x->path, root))
+		hide_inside(p, path_below(x->path, root), x->part, ret_notes);
+	else if (!x->part || !is_read_whole(p, x->part))
+		strvec_push(&p->seconds, x->path);
+}
+
+/* What this task alone may not see. */
+static int
+hide_denied(const struct seconds *s, struct policy *p, struct strvec *ret_notes, struct err *e)
+{
+	struct seconds own = {.root = s->root};
+	struct mounts m = MOUNTS_INIT;
+
+	if (mounts_read(&m, AT_FDCWD, "/proc/self/mountinfo", e))
+		return -1;
+	for (size_t i = 0; i < p->hidden.n; i++)
+		look_everywhere(&own, &m, p->hidden.v[i], NULL);
+	for (size_t i = 0; i < own.n; i++)
+		hide_one(p, &own.v[i], s->root, ret_notes);
+	mounts_release(&m);
+	forget(&own);
+	free(own.v);
+	return 0;
+}
+
 int
 seconds_hide(struct seconds *s, struct policy *p, struct strvec *ret_notes, struct err *e)
 {
@@ -276,13 +304,9 @@ seconds_hide(struct seconds *s, struct policy *p, struct strvec *ret_notes, stru
 
 	if (has_changed(s) && look_again(s, e))
 		return -1;
-	for (size_t i = 0; i < s->n; i++) {
-		const struct second *x = &s->v[i];
-
-		if (path_is_within(x->path, s->root))
-			hide_inside(p, path_below(x->path, s->root), x->part, ret_notes);
-		else if (!x->part || !is_read_whole(p, x->part))
-			strvec_push(&p->seconds, x->path);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		hide_one(p, &s->v[i], s->root, ret_notes);
+	if (p->hidden.n && hide_denied(s, p, ret_notes, e))
+		return -1;
 	return p->nrules > before ? compile_again(p, e) : 0;
 }

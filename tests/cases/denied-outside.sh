@@ -72,4 +72,19 @@ true
 E2
 exits 1 "a deny of everything"
 said "vx.config.json:.*: deny of '/': name what is in it" "is refused"
+
+# By another path to it: one that a mount shows in the workspace, and one outside of it.
+if [ "$(id -u)" = 0 ] && mkdir -p "$W/in" "$T/again" && mount --bind "$HOME/tools" "$T/again" 2>/dev/null; then
+	mount --bind "$HOME/tools/secret" "$W/in"
+	box '{ "allow": { "read": ["."] }, "deny": { "read": ["~/tools/secret"] } }' <<-E2
+		cat $T/again/own
+		cat $T/again/secret/s in/s
+		true
+	E2
+	like "$OUT" '^own$' "what is beside a second path is there"
+	unlike "$OUT" '^s$' "deny.read hides what a mount shows once more"
+	umount "$W/in" "$T/again"
+else
+	skip "deny.read hides what a mount shows once more" "wants root, and mounts"
+fi
 done_testing
