@@ -61,6 +61,12 @@ is "$(comm -23 "$T/not-here" "$T/absent" | tr '\n' ' ')" "" \
 	"every field that is not in this vx, or without effect, is said to be so"
 is "$(comm -13 "$T/not-here" "$T/absent" | tr '\n' ' ')" "" "no other is"
 
+# The types that editors are given.
+sed -nE 's,^/\*\* \(.*\) \*/$,PREFIX ,p; s,^/\*\* ([a-zA-Z.]+\.) \*/$,PREFIX \1,p; s,^	([a-zA-Z$]+)\??: .*,\1,p' \
+	helpers/vx.d.ts | awk '$1 == "PREFIX" { prefix = $2; next } { print prefix $1 }' | sort -u >"$T/typed"
+is "$(comm -23 "$T/here" "$T/typed" | tr '\n' ' ')" "" "every field is in helpers/vx.d.ts"
+is "$(comm -13 "$T/here" "$T/typed" | tr '\n' ' ')" "" "which has no other"
+
 sed -n '/essentials\[\]/,/};/p' src/exec/env.c | grep -oE '"[^"]+"' | tr -d '"' | sort -u >"$T/variables"
 sed -n '/^\.Sh THE ENVIRONMENT/,/^\.Sh THE SANDBOX/s/^\.Ev \([A-Z_]*\).*/\1/p' "$page" | sort -u >"$T/said"
 ok "there are variables" test -s "$T/variables"

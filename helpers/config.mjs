@@ -1,0 +1,884 @@
+// SPDX-License-Identifier: MIT
+//
+// Evaluates configs in JavaScript and TypeScript to JSON: bun, deno or node runs this text (src/config/script.c
+// holds it and gives it on standard input). File descriptor 4 has what to do: the root, then for each config
+// its path from there, all ended by NULs. On descriptor 3 it answers, one JSON array a line:
+//
+//	["runtime", "node", "22.18.0"]    first
+//	["old", "20.1.0"]                 a node that cannot do it; nothing follows
+//	["begin", 0]                      from here on config 0 has the process
+//	["value", 0, JSON, WHY, NEEDS]    WHY: "" when nothing but NEEDS decides the value, which can then be
+//	                                  remembered; NEEDS: files from the root that it rests on, there or not
+//	["fail", 0, "is a function"]      the end
+//	["done"]                          the end
+//
+// It writes each line at once, so that whatever a config does to the process afterwards, the line before tells
+// which one it was. No config is evaluated after one that failed: nothing has to be undone in a process that ends.
+import module from "node:module";
+
+// An import of them would load all that they can load.
+const builtin = module.createRequire("/vx");
+const fs = builtin("fs");
+const path = builtin("path");
+const url = builtin("url");
+
+const VIRTUAL = ["@vzn/vx", "@vzn/vx/config"];
+const TEXT_MAX = 16 << 20; // as JSON_FILE_MAX
+const DEPTH_MAX = 100; // below JSON_DEPTH_MAX
+const MESSAGE_MAX = 600;
+
+// What a config may change is not asked for again after the first one has begun.
+const { stringify, parse } = JSON;
+const { ownKeys, getOwnPropertyDescriptor, getPrototypeOf } = Reflect;
+const { isArray } = Array;
+const { isExtensible, isFrozen } = Object;
+const { writeSync, readFileSync, lstatSync, realpathSync } = fs;
+const exit = process.reallyExit ? process.reallyExit.bind(process) : process.exit.bind(process);
+const cwd = process.cwd.bind(process);
+const umask = process.umask.bind(process);
+const env = process.env;
+
+// bun has these as globals for a program that comes on standard input, and nowhere else.
+if (typeof Bun !== "undefined")
+	for (const name of module.builtinModules)
+		if (!/^(console|crypto|process)$/.test(name))
+			delete globalThis[name];
+
+// deno has numbers of its own for descriptors.
+const channel = typeof Deno === "undefined" ? 3 : fs.openSync("/proc/self/fd/3", "w");
+
+function say(...message) {
+	let bytes = Buffer.from(stringify(message) + "\n");
+
+	for (let at = 0; at < bytes.length; )
+		at += writeSync(channel, bytes, at);
+}
+
+// ---------------------------------------------------------------- what the text of a file tells
+
+// Names of the language that give the same answer each time.
+const STEADY = new Set(
+	("Object Array String Number Boolean BigInt Symbol JSON Math Map Set WeakMap WeakSet RegExp Promise Error " +
+		"AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError parseInt parseFloat " +
+		"isNaN isFinite NaN Infinity undefined encodeURI encodeURIComponent decodeURI decodeURIComponent " +
+		"structuredClone Iterator name").split(" "),
+);
+// What a config may not change, and so the names of what it could.
+const GUARDED = (
+	"Object Function Array String Number Boolean BigInt Symbol RegExp Promise Map Set WeakMap WeakSet WeakRef Date " +
+	"Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError ArrayBuffer " +
+	"SharedArrayBuffer DataView Uint8Array Int8Array Uint16Array Int16Array Uint32Array Int32Array Float32Array " +
+	"Float64Array JSON Math Reflect Proxy Intl Atomics URL Buffer Iterator"
+).split(" ");
+const NAMES_GUARDED = new Set([...GUARDED, "prototype"]);
+// All else that is global, whichever runtime it is, and the names that lead there.
+const UNSTEADY = new Set(
+	[
+		...ownKeys(globalThis).filter((name) => typeof name === "string"),
+		..."process Deno Bun Date Temporal fetch performance crypto navigator eval Function __dirname __filename".split(" "),
+		..."await this arguments debugger".split(" "),
+	].filter((name) => !STEADY.has(name)),
+);
+// The same as a property.
+const UNSTEADY_PROPERTIES = new Set(
+	("constructor __proto__ random stack caller callee captureStackTrace prepareStackTrace localeCompare " +
+		"toLocaleString toLocaleLowerCase toLocaleUpperCase toLocaleDateString toLocaleTimeString").split(" "),
+);
+const KEYWORDS = new Set(
+	("return typeof case do else in of instanceof new delete void throw yield await extends default " +
+		"if while for with as satisfies").split(" "),
+);
+// Before a slash that begins a regular expression; after any other but a value it could be either.
+const BEFORE_REGEX = "(,=:[&|?{;~%^*";
+
+class Lost extends Error {}
+
+// Words, strings and marks of the text, comments left out. Throws Lost where it cannot tell what is code.
+function tokens(text) {
+	const found = [];
+	const open = []; // "{", or "`" for the "${" of a template
+	let at = text.startsWith("#!") ? text.search(/[\n\r]|$/) : 0;
+
+	const lost = (what) => {
+		throw new Lost(what);
+	};
+	const template = () => {
+		for (; at < text.length; at++) {
+			if (text[at] === "\\") {
+				at++;
+			} else if (text[at] === "`") {
+				at++;
+				found.push({ kind: "template" });
+				return;
+			} else if (text[at] === "$" && text[at + 1] === "{") {
+				at += 2;
+				open.push("`");
+				found.push({ kind: "mark", text: "{" });
+				return;
+			}
+		}
+		lost("a template without its end");
+	};
+	const string = (quote) => {
+		const start = at++;
+
+		for (; text[at] !== quote; at++) {
+			if (at >= text.length || text[at] === "\n" || text[at] === "\r")
+				lost("a string without its end");
+			if (text[at] === "\\") {
+				at++;
+				if (text[at] === "\r" && text[at + 1] === "\n")
+					at++;
+			}
+		}
+		at++;
+		found.push({ kind: "string", text: text.slice(start + 1, at - 1) });
+	};
+	const slash = () => {
+		const last = found[found.length - 1];
+
+		if (last && (last.kind !== "mark" || last.text === "]")) {
+			if (last.kind === "word" && KEYWORDS.has(last.text))
+				lost("a slash after a keyword");
+			at++;
+			found.push({ kind: "mark", text: "/" });
+			return;
+		}
+		if (last && !BEFORE_REGEX.includes(last.text))
+			lost("a slash that may begin a regular expression");
+		for (let inClass = false; ; ) {
+			at++;
+			if (at >= text.length || text[at] === "\n" || text[at] === "\r")
+				lost("a regular expression without its end");
+			if (text[at] === "\\")
+				at++;
+			else if (text[at] === "[")
+				inClass = true;
+			else if (text[at] === "]")
+				inClass = false;
+			else if (text[at] === "/" && !inClass)
+				break;
+		}
+		at++;
+		while (/[a-z]/.test(text[at] || ""))
+			at++;
+		found.push({ kind: "regex" });
+	};
+
+	while (at < text.length) {
+		const c = text[at];
+
+		if (c === " " || c === "\t" || c === "\n" || c === "\r" || (c === "\ufeff" && !at)) {
+			at++;
+		} else if (c === "/" && text[at + 1] === "/") {
+			while (at < text.length && !/[\n\r\u2028\u2029]/.test(text[at]))
+				at++;
+		} else if (c === "/" && text[at + 1] === "*") {
+			const end = text.indexOf("*/", at + 2);
+
+			if (end < 0)
+				lost("a comment without its end");
+			at = end + 2;
+		} else if (c === "/") {
+			slash();
+		} else if (c === '"' || c === "'") {
+			string(c);
+		} else if (c === "`") {
+			at++;
+			template();
+		} else if (/[A-Za-z0-9_$]/.test(c)) {
+			const start = at;
+
+			while (/[A-Za-z0-9_$]/.test(text[at] || ""))
+				at++;
+			found.push({ kind: "word", text: text.slice(start, at) });
+		} else if (c === "}" && open.length && open.pop() === "`") {
+			at++;
+			template();
+		} else {
+			if (c === "\\" || c === "@" || c > "~" || c < " ")
+				lost(`'${c}' outside of strings`);
+			if (text.startsWith("<!--", at) || text.startsWith("-->", at))
+				lost("a comment of HTML");
+			if (c === "{")
+				open.push("{");
+			const dots = text.startsWith("...", at) ? 3 : 1;
+
+			found.push({ kind: "mark", text: text.slice(at, at + dots) });
+			at += dots;
+		}
+	}
+	return found;
+}
+
+// { imports: what is named by import, export … from and require; why: "" where nothing is mentioned that could
+// answer otherwise the next time; touches: what a config may not change is mentioned; lost: imports may be missing }
+function scan(text) {
+	const imports = [];
+	let all;
+	let why = "";
+	let touches = false;
+
+	try {
+		all = tokens(text);
+	} catch (e) {
+		return { imports, why: e instanceof Lost ? e.message : "cannot be read", touches: true, lost: true };
+	}
+	const word = (i) => (all[i] && all[i].kind === "word" ? all[i].text : "");
+	const mark = (i) => (all[i] && all[i].kind === "mark" ? all[i].text : "");
+	const string = (i) => (all[i] && all[i].kind === "string" ? all[i].text : null);
+	const mention = (what) => {
+		why = why || `mentions ${what}`;
+	};
+	// From the names of an import or export to the string after "from".
+	const from = (i) => {
+		for (; i < all.length; i++) {
+			if (word(i) === "from" && string(i + 1) !== null)
+				return string(i + 1);
+			if (all[i].kind !== "word" && all[i].kind !== "string" && !"{},*".includes(mark(i)))
+				return null;
+		}
+		return null;
+	};
+
+	for (let i = 0; i < all.length; i++) {
+		const name = word(i);
+		const isProperty = mark(i - 1) === ".";
+
+		if (!name)
+			continue;
+		touches = touches || NAMES_GUARDED.has(name);
+		if (UNSTEADY_PROPERTIES.has(name))
+			mention(name);
+		// { name: … }, ({ name?: string }), (name: string): no use of it.
+		const isKey = /^[{,;(]$/.test(mark(i - 1)) && mark(mark(i + 1) === "?" ? i + 2 : i + 1) === ":";
+
+		if (isProperty || isKey)
+			continue;
+		if (name === "import") {
+			const typeOnly = word(i + 1) === "type" && (mark(i + 2) || (word(i + 2) && word(i + 2) !== "from"));
+
+			if (string(i + 1) !== null)
+				imports.push(string(i + 1));
+			else if (mark(i + 1) === "(" || mark(i + 1) === ".")
+				mention(`import${mark(i + 1)}`);
+			else if (!typeOnly && from(i + 1) !== null)
+				imports.push(from(i + 1));
+			else if (!typeOnly)
+				mention("import");
+		} else if (name === "export" && (mark(i + 1) === "*" || mark(i + 1) === "{")) {
+			let end = i + 1;
+
+			while (mark(i + 1) === "{" && end < all.length && mark(end) !== "}")
+				end++;
+			if (mark(i + 1) === "*" ? from(i + 1) !== null : word(end + 1) === "from" && string(end + 2) !== null)
+				imports.push(mark(i + 1) === "*" ? from(i + 1) : string(end + 2));
+		} else if (name === "require") {
+			if (mark(i + 1) === "(" && string(i + 2) !== null && mark(i + 3) === ")")
+				imports.push(string(i + 2));
+			else
+				mention(name);
+		} else if (name === "module") {
+			if (mark(i + 1) !== "." || word(i + 2) !== "exports")
+				mention(name);
+		} else if (name === "with") {
+			if (mark(i + 1) !== "{")
+				mention(name);
+		} else if (UNSTEADY.has(name)) {
+			mention(name);
+		}
+	}
+	return { imports, why, touches, lost: false };
+}
+
+// ---------------------------------------------------------------- what a file rests on
+
+const SCRIPTS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
+const ENDINGS = [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json"];
+const { builtinModules } = module;
+const isBuiltin = (spec) =>
+	/^(node|bun):/.test(spec) || spec === "bun" || builtinModules.includes(spec.split("/")[0]);
+
+let root = "";
+const isInside = (file) => file.startsWith(root + "/");
+const fromRoot = (file) => file.slice(root.length + 1);
+
+// undefined: nothing there
+function look(file) {
+	try {
+		return lstatSync(file);
+	} catch {
+		return undefined;
+	}
+}
+
+// The package.json files that say how node takes the file, there or not, up to the first that is.
+function manifests(file) {
+	const found = [];
+
+	for (let dir = path.dirname(file); dir === root || isInside(dir); dir = path.dirname(dir)) {
+		const manifest = path.join(dir, "package.json");
+
+		found.push(manifest);
+		if (look(manifest) || dir === root)
+			break;
+	}
+	return found;
+}
+
+// Whether a directory at or above the file's has it installed, or the runtime itself knows where it is.
+function isInstalled(file, spec) {
+	const parts = spec.split("/");
+	const name = spec.startsWith("@") ? parts.slice(0, 2).join("/") : parts[0];
+
+	for (let dir = path.dirname(file); ; dir = path.dirname(dir)) {
+		if (fs.existsSync(path.join(dir, "node_modules", name)))
+			return true;
+		if (dir === path.dirname(dir))
+			break;
+	}
+	try {
+		if (typeof Bun !== "undefined")
+			Bun.resolveSync(spec, path.dirname(file));
+		else
+			module.createRequire(file).resolve(spec);
+		return true;
+	} catch {
+		return false;
+	}
+}
+
+function explainMissing(file, spec) {
+	for (let dir = path.dirname(file); ; dir = path.dirname(dir)) {
+		if (fs.existsSync(path.join(dir, ".pnp.cjs")))
+			return `imports "${spec}", which Plug'n'Play keeps out of sight: set "nodeLinker: node-modules" in .yarnrc.yml and install`;
+		if (dir === path.dirname(dir))
+			break;
+	}
+	return `imports "${spec}", which no node_modules at or above it provides: install first`;
+}
+
+// One file by itself: { why, touches, needs, next, missing }
+function study(file) {
+	const it = { why: "", touches: false, needs: [file], next: [], missing: "" };
+	const stat = look(file);
+
+	if (!isInside(file) || !stat || !stat.isFile() || realpathSync(file) !== file) {
+		it.why = "lies behind a link or outside of the workspace";
+		return it;
+	}
+	if (file.endsWith(".json"))
+		return it;
+	if (!SCRIPTS.includes(path.extname(file))) {
+		it.why = "is neither JavaScript, TypeScript nor JSON";
+		return it;
+	}
+	if (/\.[jt]s$/.test(file))
+		it.needs.push(...manifests(file));
+	const seen = scan(readFileSync(file, "utf8"));
+
+	it.why = seen.why;
+	it.touches = seen.touches;
+	for (const spec of seen.imports) {
+		if (VIRTUAL.includes(spec))
+			continue;
+		if (/^\.\.?\//.test(spec) && !/[%?#\\]/.test(spec)) {
+			const target = path.join(path.dirname(file), spec);
+			const there = look(target);
+
+			if (there && !there.isDirectory()) {
+				it.next.push(target);
+				continue;
+			}
+			// It is not said which file is meant: all are of interest that it could be.
+			const stem = target.replace(/\.[mc]?js$/, "");
+			const names = [target, ...ENDINGS.map((ending) => target + ending)];
+
+			if (stem !== target)
+				names.push(...ENDINGS.map((ending) => stem + ending));
+			if (there)
+				it.why = it.why || `imports the directory "${spec}"`;
+			for (const name of names)
+				(look(name) ? it.next : it.needs).push(name);
+			continue;
+		}
+		it.why = it.why || `imports "${spec}"`;
+		if (!seen.lost && /^[@a-z]/i.test(spec) && !/^[a-z]+:/i.test(spec) && !isBuiltin(spec) && !isInstalled(file, spec))
+			it.missing = it.missing || explainMissing(file, spec);
+	}
+	return it;
+}
+
+const studied = new Map();
+
+// A config with all that it imports.
+function closure(config) {
+	const seen = new Set([config]);
+	const needs = new Set();
+	let why = "";
+	let touches = false;
+	let missing = "";
+
+	for (const file of seen) {
+		let it = studied.get(file);
+
+		if (!it) {
+			it = study(file);
+			studied.set(file, it);
+		}
+		const where = file === config || !isInside(file) ? "" : `${fromRoot(file)}: `;
+
+		why = why || (it.why && where + it.why);
+		touches = touches || it.touches;
+		missing = missing || (it.missing && where + it.missing);
+		for (const need of it.needs) {
+			if (!isInside(need))
+				why = why || "rests on a file outside of the workspace";
+			else
+				needs.add(fromRoot(need));
+		}
+		for (const next of it.next)
+			seen.add(next);
+	}
+	return { why, touches, missing, needs: [...needs] };
+}
+
+// ---------------------------------------------------------------- what a config may not change
+
+const guarded = [];
+
+function guard(name, object) {
+	if ((typeof object !== "object" && typeof object !== "function") || object === null)
+		return;
+	const keys = ownKeys(object);
+
+	guarded.push({
+		name,
+		object,
+		keys,
+		was: keys.map((key) => getOwnPropertyDescriptor(object, key)),
+		frozen: isFrozen(object),
+		parent: getPrototypeOf(object),
+		open: isExtensible(object),
+	});
+}
+
+function takeSnapshot() {
+	guard("", globalThis);
+	for (const name of GUARDED) {
+		guard(name, globalThis[name]);
+		if (globalThis[name] && globalThis[name].prototype)
+			guard(`${name}.prototype`, globalThis[name].prototype);
+	}
+	guard("%TypedArray%.prototype", getPrototypeOf(Uint8Array.prototype));
+	guard("%ArrayIterator%.prototype", getPrototypeOf([][Symbol.iterator]()));
+	guard("%Generator%.prototype", getPrototypeOf(function* () {}).prototype);
+	guard("%AsyncFunction%.prototype", getPrototypeOf(async function () {}));
+	guard("process.", { exit: process.exit, chdir: process.chdir, cwd: process.cwd, env: process.env });
+}
+
+const nameOf = (holder, key) =>
+	(holder && !holder.endsWith(".") ? `${holder}.` : holder) + (typeof key === "symbol" ? `[${key.toString()}]` : key);
+
+function isSame(object, was, now) {
+	if (!now)
+		return false;
+	if (was.get === now.get && was.set === now.set && was.value === now.value && was.writable === now.writable &&
+		was.configurable === now.configurable && was.enumerable === now.enumerable)
+		return true;
+	if (typeof was.value === "number" && was.value !== was.value && now.value !== now.value)
+		return true;
+	// A global that is only made when it is asked for.
+	return object === globalThis && !!was.get && !now.get && now.value === was.get.call(object);
+}
+
+// node keeps it there from the first use of fetch or WebAssembly on, its own for TypeScript included.
+const isRuntimes = (key) => typeof key === "symbol" && String(key.description).startsWith("undici.");
+
+let environment;
+let directory;
+let mask;
+
+function changes() {
+	const found = [];
+
+	for (let i = 0; i < guarded.length; i++) {
+		const g = guarded[i];
+		const object = g.name === "process." ? process : g.object;
+
+		for (let k = 0; k < g.keys.length; k++) {
+			const key = g.keys[k];
+
+			if (g.name === "process."
+				? object[key] !== g.was[k].value
+				: !isSame(object, g.was[k], getOwnPropertyDescriptor(object, key)))
+				found[found.length] = nameOf(g.name, key);
+		}
+		if (g.name === "process.")
+			continue;
+		const keys = ownKeys(object);
+
+		if (keys.length !== g.keys.length)
+			for (let k = 0; k < keys.length; k++) {
+				let known = false;
+
+				for (let j = 0; j < g.keys.length && !known; j++)
+					known = g.keys[j] === keys[k];
+				if (!known && !isRuntimes(keys[k]))
+					found[found.length] = nameOf(g.name, keys[k]);
+			}
+		if (getPrototypeOf(object) !== g.parent)
+			found[found.length] = nameOf(g.name, "__proto__");
+		if (isExtensible(object) !== g.open || isFrozen(object) !== g.frozen)
+			found[found.length] = `${g.name || "globalThis"}, which takes no more properties`;
+	}
+	const variables = ownKeys(env);
+
+	for (let i = 0; i < variables.length; i++)
+		if (env[variables[i]] !== environment[variables[i]])
+			found[found.length] = `process.env.${variables[i]}`;
+	for (const name in environment)
+		if (env[name] === undefined)
+			found[found.length] = `process.env.${name}`;
+	if (cwd() !== directory)
+		found[found.length] = "the working directory";
+	if (umask() !== mask)
+		found[found.length] = "the umask";
+	return found;
+}
+
+// ---------------------------------------------------------------- values
+
+class Refused extends Error {}
+
+function pathOf(keys) {
+	let text = "";
+
+	for (const key of keys) {
+		if (typeof key === "number")
+			text += `[${key}]`;
+		else if (key && key.length <= 80 && !/[.[\]"'\0- \x7f]/.test(key))
+			text += (text ? "." : "") + key;
+		else
+			text += `[${stringify(key.slice(0, 80))}]`;
+	}
+	return text;
+}
+
+// The value as JSON text, or Refused with the path of what is no JSON data.
+function jsonOf(root, isWorkspace) {
+	const keys = [];
+	const above = [];
+	let length = 0;
+
+	const refuse = (what) => {
+		throw new Refused((keys.length ? `${pathOf(keys)}: ` : "the default export ") + what);
+	};
+	const piece = (text) => {
+		length += text.length;
+		if (length > TEXT_MAX)
+			throw new Refused(`the default export is larger than ${TEXT_MAX >> 20} MiB as JSON`);
+		return text;
+	};
+	const string = (text, what) => {
+		if (/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(text))
+			refuse(`${what} half a character (a lone surrogate)`);
+		return piece(stringify(text));
+	};
+	const property = (object, key) => {
+		const d = getOwnPropertyDescriptor(object, key);
+
+		if (d && (d.get || d.set))
+			refuse("is a getter or setter: write its value");
+		return d;
+	};
+	const array = (value) => {
+		const parts = [];
+
+		for (let i = 0; i < value.length; i++) {
+			keys.push(i);
+			const d = property(value, i);
+
+			parts.push(json(d ? d.value : undefined, true));
+			keys.pop();
+		}
+		if (ownKeys(value).length !== value.length + 1)
+			refuse("is an array with properties: write an array of data");
+		return piece("[" + ",".repeat(parts.length)) && `[${parts.join(",")}]`;
+	};
+	const object = (value) => {
+		const parts = [];
+
+		for (const key of ownKeys(value)) {
+			if (typeof key === "symbol") {
+				if (getOwnPropertyDescriptor(value, key).enumerable)
+					refuse(`has the symbol ${key.toString()} as a key: write a string`);
+				continue;
+			}
+			if (isWorkspace && !keys.length && key === "plugins") {
+				parts.push('"plugins":null'); // refused by name, whatever it holds
+				continue;
+			}
+			keys.push(key);
+			const d = property(value, key);
+
+			if (d.enumerable && d.value !== undefined) {
+				if (key.includes("\0"))
+					refuse("has a NUL in its name");
+				parts.push(string(key, "has in its name") + ":" + json(d.value, false));
+			}
+			keys.pop();
+		}
+		return piece("{" + ",".repeat(parts.length)) && `{${parts.join(",")}}`;
+	};
+	const json = (value, inArray) => {
+		switch (typeof value) {
+		case "string":
+			return string(value, "holds");
+		case "boolean":
+			return piece(String(value));
+		case "number":
+			if (value !== value || value === Infinity || value === -Infinity)
+				refuse(`is ${value}: JSON has no such number`);
+			if (Math.abs(value) >= 2 ** 63 && Math.abs(value) < 1e21)
+				refuse(`is ${value}: too large a number`);
+			return piece(stringify(value));
+		case "undefined":
+			return refuse(inArray ? "is undefined: an array has no gaps" : "is undefined");
+		case "function":
+			return refuse(keys.length ? "is a function: write data" : "is a function: export what it returns");
+		case "symbol":
+		case "bigint":
+			return refuse(`is a ${typeof value}: write ${typeof value === "bigint" ? "a number" : "data"}`);
+		}
+		if (value === null)
+			return piece("null");
+		if (above.includes(value))
+			refuse("holds itself: write data that ends");
+		if (above.length >= DEPTH_MAX)
+			refuse("is nested too deep");
+		const parent = getPrototypeOf(value);
+
+		if (isArray(value) ? parent !== Array.prototype : parent !== Object.prototype && parent !== null)
+			refuse(`is ${classOf(parent)}: write plain data`);
+		above.push(value);
+		const text = isArray(value) ? array(value) : object(value);
+
+		above.pop();
+		return text;
+	};
+
+	if (root === null || typeof root !== "object")
+		refuse(typeof root === "function" ? "is a function: export what it returns" :
+			root === undefined ? "is missing: write export default { … }" :
+			`is ${root === null ? "null" : `a ${typeof root}`}: export an object`);
+	if (isArray(root))
+		refuse("is an array: export an object");
+	return json(root, false);
+}
+
+function classOf(prototype) {
+	const d = getOwnPropertyDescriptor(prototype, "constructor");
+	const name = d && typeof d.value === "function" ? d.value.name : "";
+
+	return name ? `an instance of ${String(name).slice(0, 60)}` : "an object with a prototype";
+}
+
+// ---------------------------------------------------------------- evaluating
+
+// Where in the workspace an error comes from: "packages/a/vx.config.ts:3:9".
+function placeOf(error) {
+	const at = error && error.position;
+
+	if (at && at.file && String(at.file).startsWith(root + "/"))
+		return `${fromRoot(String(at.file))}:${at.line}:${at.column}`;
+	const lines = String((error && error.stack) || "").split("\n");
+
+	for (const line of lines) {
+		const text = line.replace("file://", "");
+		const start = text.indexOf(root + "/");
+		const found = start < 0 ? null : /^(.*?):(\d+)(?::(\d+))?\)?$/.exec(text.slice(start + root.length + 1));
+
+		if (found)
+			return `${found[1]}:${found[2]}${found[3] ? `:${found[3]}` : ""}`;
+	}
+	return "";
+}
+
+function describe(error) {
+	try {
+		const first = error && error.errors && error.errors.length ? error.errors[0] : error;
+		const isError = first instanceof Error || (first && typeof first.message === "string");
+		const place = isError ? placeOf(first) : "";
+		const text = isError ? `${first.name || "Error"}: ${first.message}` : `what is no error: ${String(first)}`;
+		const loading = isError && /^(SyntaxError|BuildMessage|ResolveMessage)$|ERR_MODULE_NOT_FOUND/.test(
+			`${first.name}`) || (first && /^ERR_/.test(String(first.code)));
+
+		return `${loading ? "cannot be loaded: " : "throws "}${text.replace(/[\0- ]+/g, " ").slice(0, MESSAGE_MAX)}` +
+			(place ? ` (${place})` : "");
+	} catch {
+		return "throws what cannot be shown";
+	}
+}
+
+function installVirtual() {
+	const same = (value) => value;
+
+	if (typeof Bun !== "undefined") {
+		Bun.plugin({
+			name: "vx",
+			setup(build) {
+				for (const spec of VIRTUAL)
+					build.module(spec, () => ({
+						exports: { defineProject: same, defineWorkspace: same },
+						loader: "object",
+					}));
+			},
+		});
+		return;
+	}
+	// No such file is ever opened. In the form that who asks can take.
+	const sources = {
+		"file:///@vzn/vx.mjs": "export const defineProject = (value) => value, defineWorkspace = defineProject;",
+		"file:///@vzn/vx.cjs": "exports.defineProject = exports.defineWorkspace = (value) => value;",
+	};
+	const formatOf = (address) => (address.endsWith(".cjs") ? "commonjs" : "module");
+
+	module.registerHooks({
+		resolve(spec, context, next) {
+			if (!VIRTUAL.includes(spec))
+				return next(spec, context);
+			const address = `file:///@vzn/vx.${[...(context.conditions || [])].includes("require") ? "c" : "m"}js`;
+
+			return { url: address, format: formatOf(address), shortCircuit: true };
+		},
+		load(address, context, next) {
+			if (sources[address])
+				return { format: formatOf(address), source: sources[address], shortCircuit: true };
+			// deno with hooks takes JSON that is required for JavaScript.
+			if (typeof Deno !== "undefined" && address.startsWith("file:") && address.endsWith(".json"))
+				return { format: "json", source: readFileSync(url.fileURLToPath(address), "utf8"), shortCircuit: true };
+			return next(address, context);
+		},
+	});
+}
+
+// The hooks of node do not reach what a CommonJS module requires that was imported.
+const load = async (file) =>
+	/\.c[jt]s$/.test(file) ? { default: module.createRequire(file)(file) } : import(url.pathToFileURL(file).href);
+
+const defaultOf = (namespace) => {
+	const value = namespace.default;
+
+	// TypeScript and Babel compile to this where modules are CommonJS.
+	return value && value.__esModule === true && "default" in value ? value.default : value;
+};
+
+function sayChanges() {
+	const changed = changes();
+
+	return changed.length
+		? `changes what all configs share: ${changed.slice(0, 5).join(", ")}` +
+				(changed.length > 5 ? ` and ${changed.length - 5} more` : "")
+		: "";
+}
+
+async function evaluate(index, name) {
+	const file = path.join(root, name);
+
+	say("begin", index);
+	const rests = closure(file);
+
+	if (rests.missing)
+		return rests.missing;
+	let value;
+
+	try {
+		value = await defaultOf(await load(file));
+	} catch (error) {
+		return describe(error);
+	}
+	let text;
+	let failure = "";
+
+	try {
+		text = jsonOf(value, /^vx\.workspace\./.test(path.basename(name)));
+	} catch (error) {
+		failure = error instanceof Refused ? error.message : describe(error);
+	}
+	// Before the value: what is wrong with it may come of this. It costs a part of a millisecond, which those that have
+	// no name for any of it are spared.
+	const changed = failure || rests.why || rests.touches ? sayChanges() : "";
+
+	if (changed)
+		return `${changed}; a config may not`;
+	if (failure)
+		return failure;
+	say("value", index, text, rests.why, rests.why ? [] : rests.needs);
+	return "";
+}
+
+function runtime() {
+	return typeof Bun !== "undefined" ? ["bun", process.versions.bun] :
+		typeof Deno !== "undefined" ? ["deno", Deno.version.deno] : ["node", process.versions.node];
+}
+
+function isOld([name, version]) {
+	const [major, minor] = version.split(".").map(Number);
+
+	return name === "node" && (major < 22 || (major === 22 && minor < 18) || (major === 23 && minor < 6) ||
+		!module.registerHooks);
+}
+
+let current = -1;
+
+async function main() {
+	const who = runtime();
+
+	if (isOld(who)) {
+		say("old", who[1]);
+		return;
+	}
+	say("runtime", ...who);
+	// "Type stripping is experimental": not news for who wrote a config in TypeScript.
+	process.removeAllListeners("warning");
+	const words = readFileSync("/proc/self/fd/4", "utf8").split("\0");
+
+	root = words[0];
+	process.chdir(root);
+	installVirtual();
+	takeSnapshot();
+	environment = { ...env };
+	directory = cwd();
+	mask = umask();
+	for (let i = 1; i + 1 < words.length; i++) {
+		current = i - 1;
+		const failure = await evaluate(current, words[i]);
+
+		if (failure) {
+			say("fail", current, failure.replace(/[\0-\x1f]/g, " "));
+			return;
+		}
+	}
+	const changed = sayChanges();
+
+	if (changed)
+		say("fail", current, `${changed}; a config may not: this one, or one that was evaluated before it`);
+	else
+		say("done");
+}
+
+// Nothing is left that could settle what is waited for.
+process.on("beforeExit", () => {
+	say("fail", current, "never settles: what it waits for does not come");
+	exit(1);
+});
+process.on("uncaughtException", (error) => {
+	say("fail", current, describe(error));
+	exit(1);
+});
+process.on("unhandledRejection", (error) => {
+	say("fail", current, describe(error));
+	exit(1);
+});
+main().then(() => exit(0));

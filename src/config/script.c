@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+#include "config/script.h"
+#include "config/json.h"
+#include "config/script-text.h"
+#include "util/alloc.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/digest.h"
+#include "util/err.h"
+#include "util/fd.h"
+#include "util/log.h"
+#include "util/num.h"
+#include "util/proc.h"
+#include "util/stop.h"
+#include "util/strbuf.h"
+#include "util/utf8.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+extern char **environ;
+
+enum {
+	TIMEOUT_MS = 30000, /* VX_CONFIG_WORKER_TIMEOUT_MS */
+	TIMEOUT_MAX_MS = 2147483647,
+	LOOK_MS = 50, /* between two looks whether to stop */
+	/* What a config yields is at most JSON_FILE_MAX, with escapes and files around it. */
+	LINE_MAX_BYTES = 8 * JSON_FILE_MAX,
+};
+
+const char *const script_endings[6] = {"ts", "mts", "js", "mjs", "cts", "cjs"};
+
+void
+script_release(struct script *s)
+{
+	free(s->json);
+	free(s->why);
+	strvec_release(&s->needs);
+	*s = (struct script){0};
+}
+
+/* ------------------------------------------------------------------ which runtime */
+
+/* In the order in which they are tried. Each reads its program from standard input. */
+static const struct runtime {
+	const char *name;
+	const char *args[6];
+} runtimes[] = {
+	/* It would fetch what is not installed. */
+	{"bun", {"run", "--no-install", "-"}},
+	{"node", {"--input-type=module", "-"}},
+	{"deno", {"run", "-A", "--no-lock", "--node-modules-dir=manual", "-"}},
+};
+
+/* Not out of the workspace, which a package could have put one into (node_modules/.bin is on the PATH of what npm
+ * starts). Owned, or NULL. */
+static char *
+find_runtime(const struct runtime *r, const char *root_path)
+{
+	const char *path = getenv("PATH");
+
+	return proc_find_outside(r->name, path ? path : "/usr/local/bin:/usr/bin:/bin", root_path);
+}
+
+void
+script_identity(const char *root_path, struct digest *ret)
+{
+	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
+
+	strbuf_adds(&sb, PACKAGE_VERSION);
+	for (size_t i = 0; i < array_len(runtimes); i++) {
+		cleanup_free char *file = find_runtime(&runtimes[i], root_path);
+		struct stat st;
+
+		if (!file || stat(file, &st))
+			continue;
+		strbuf_addf(&sb, "\n%s %ju %ju %jd %jd.%ld %jd.%ld", file, (uintmax_t)st.st_dev,
+			(uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
+			st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+	}
+	strbuf_addch(&sb, '\n');
+	strbuf_add(&sb, script_text, sizeof(script_text) - 1);
+	digest_bytes(sb.buf, sb.len, ret);
+}
+
+/* ------------------------------------------------------------------ its process */
+
+struct worker {
+	const struct runtime *runtime;
+	const char *file;
+	const char *root_path;
+	uint64_t timeout_ms;
+	struct script *v;
+	size_t n;
+	/* It is at v[next - 1]: 0 before the first. */
+	size_t next, nvalues;
+	struct proc proc;
+	int from; /* what it says */
+	struct strbuf said;
+	size_t seen; /* of `said`, without the end of a line */
+	uint64_t deadline_ns;
+	bool done;
+	char *old; /* its version, if that is too old */
+};
+
+/* An unnamed file to be read from its begin; errno on -1. */
+static int
+make_file(const char *name, const void *p, size_t n)
+{
+	cleanup_close int fd = memfd_create(name, MFD_CLOEXEC);
+
+	if (fd < 0 || fd_write_all(fd, p, n) || lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	return take_fd(&fd);
+}
+
+/* The user's environment, but for what would have a runtime load more than it is told to. */
+static void
+make_env(struct strvec *env)
+{
+	static const char *const left_out[] = {"NODE_OPTIONS=", "BUN_OPTIONS="};
+
+	for (char **v = environ; *v; v++) {
+		bool out = false;
+
+		for (size_t i = 0; i < array_len(left_out); i++)
+			out = out || !strncmp(*v, left_out[i], strlen(left_out[i]));
+		if (!out)
+			strvec_push(env, *v);
+	}
+}
+
+static int
+start(struct worker *w, struct err *e)
+{
+	cleanup_strvec struct strvec argv = STRVEC_INIT, env = STRVEC_INIT;
+	cleanup_strbuf struct strbuf request = STRBUF_INIT;
+	/* Where no bunfig.toml, .env or deno.json lies that it would load; it goes to the root by itself. */
+	cleanup_close int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_close int text = make_file("vx-config", script_text, sizeof(script_text) - 1);
+	cleanup_close int want = -1, to = -1;
+	int ends[2];
+
+	strbuf_add(&request, w->root_path, strlen(w->root_path) + 1);
+	for (size_t i = 0; i < w->n; i++)
+		strbuf_add(&request, w->v[i].path, strlen(w->v[i].path) + 1);
+	want = make_file("vx-config-want", request.buf, request.len);
+	if (top < 0 || text < 0 || want < 0 || fd_pipe(ends))
+		return err_set(e, ERR_IO, errno, "start %s", w->file);
+	w->from = ends[0];
+	to = ends[1];
+	strvec_push(&argv, w->runtime->name);
+	for (size_t i = 0; w->runtime->args[i]; i++)
+		strvec_push(&argv, w->runtime->args[i]);
+	make_env(&env);
+	/* Standard output is for what vx says: a config's own words go where warnings go. */
+	const struct proc_fd fds[] = {
+		{text, 0}, {STDERR_FILENO, 1}, {STDERR_FILENO, 2}, {to, 3}, {want, 4}};
+
+	return fd_set_nonblock(w->from) ? err_set(e, ERR_IO, errno, "start %s", w->file)
+					: proc_start(&(struct proc_spec){.file = w->file,
+							     .argv = strvec_argv(&argv),
+							     .env = strvec_argv(&env),
+							     .cwd = top,
+							     .fds = fds,
+							     .nfds = array_len(fds),
+							     .new_session = true},
+						  &w->proc, e);
+}
+
+/* Its whole session goes, so that nothing that a config started outlives the evaluation. */
+static int
+end(struct worker *w, int *ret_status)
+{
+	if (w->proc.pidfd < 0)
+		return 0;
+	/* not reaped yet, so the number still is this child's, and the group's */
+	kill(-w->proc.pid, SIGKILL);
+	return proc_wait(&w->proc, ret_status);
+}
+
+/* ------------------------------------------------------------------ what it says */
+
+static const char *
+current(const struct worker *w)
+{
+	return w->v[w->next - 1].path;
+}
+
+static int
+refuse(const struct worker *w, struct err *e, const char *text)
+{
+	return w->next ? err_set(e, ERR_CONFIG, 0, "%s: %s", current(w), text)
+		       : err_set(e, ERR_CONFIG, 0, "%s, which is to evaluate %s: %s", w->file,
+				 w->v[0].path, text);
+}
+
+static int
+refuse_words(const struct worker *w, struct err *e)
+{
+	return refuse(w, e,
+		"what came from the runtime is no message of vx's: a config must not write to file "
+		"descriptors that it has not opened");
+}
+
+static int
+take_value(struct worker *w, const struct json *message, struct err *e)
+{
+	const struct json *json = json_array_get(message, 2);
+	const char *why = json_c_string(json_array_get(message, 3));
+	const struct json *needs = json_array_get(message, 4);
+	struct script *s = &w->v[w->next - 1];
+
+	if (!json_is_string(json) || !why || !json_is_array(needs) || w->nvalues >= w->next)
+		return refuse_words(w, e);
+	for (size_t i = 0; i < json_array_size(needs); i++)
+		if (!json_c_string(json_array_get(needs, i)))
+			return refuse_words(w, e);
+	w->nvalues++;
+	s->json = xmemdupz(json->text, json->len);
+	s->len = json->len;
+	s->why = xstrdup(why);
+	for (size_t i = 0; i < json_array_size(needs); i++)
+		strvec_push(&s->needs, json_c_string(json_array_get(needs, i)));
+	log_debug("config", "%s: evaluated%s%s", s->path, *why ? ", as in each run: it " : "", why);
+	return 0;
+}
+
+static int
+take_message(struct worker *w, const struct json *message, struct err *e)
+{
+	const char *kind = json_c_string(json_array_get(message, 0));
+	const struct json *second = json_array_get(message, 1);
+	const char *word = json_c_string(second);
+	bool is_current = json_is_integer(second) && second->integer + 1 == (int64_t)w->next;
+
+	if (!kind || w->done || w->old)
+		return refuse_words(w, e);
+	if (!strcmp(kind, "old") && word && !w->next) {
+		w->old = xstrdup(word);
+		return 0;
+	}
+	if (!strcmp(kind, "runtime") && word && !w->next) {
+		log_debug("config", "%s is %s", w->file, word);
+		return 0;
+	}
+	if (!strcmp(kind, "begin") && json_is_integer(second) && w->nvalues == w->next &&
+		second->integer == (int64_t)w->next && w->next < w->n) {
+		w->next++;
+		w->deadline_ns = clock_monotonic_ns() + w->timeout_ms * 1000000;
+		return 0;
+	}
+	if (!strcmp(kind, "value") && is_current && w->next)
+		return take_value(w, message, e);
+	if (!strcmp(kind, "fail") && json_c_string(json_array_get(message, 2)))
+		return refuse(w, e, json_c_string(json_array_get(message, 2)));
+	if (!strcmp(kind, "done") && w->nvalues == w->n) {
+		w->done = true;
+		return 0;
+	}
+	return refuse_words(w, e);
+}
+
+/* Each whole line of what was said. */
+static int
+take_lines(struct worker *w, struct err *e)
+{
+	size_t start = 0;
+	char *end;
+
+	while ((end = memchr(w->said.buf + w->seen, '\n', w->said.len - w->seen))) {
+		struct json_doc doc = {0};
+		struct err why = ERR_INIT;
+		int r;
+
+		*end = '\0';
+		r = json_parse(w->said.buf + start, (size_t)(end - w->said.buf) - start, w->file,
+			true, &doc, &why);
+		r = r ? refuse_words(w, e) : take_message(w, doc.root, e);
+		json_doc_release(&doc);
+		if (r)
+			return -1;
+		start = w->seen = (size_t)(end - w->said.buf) + 1;
+	}
+	w->seen = w->said.len - start;
+	memmove(w->said.buf, w->said.buf + start, w->seen + 1);
+	w->said.len = w->seen;
+	if (w->said.len > LINE_MAX_BYTES)
+		return refuse(w, e, "yields more than vx takes");
+	return 0;
+}
+
+/* All that waits. 1: there may come more; 0: there will not; -1. */
+static int
+read_words(struct worker *w, struct err *e)
+{
+	enum {
+		PIECE = 64 << 10
+	};
+
+	for (;;) {
+		ssize_t n;
+
+		strbuf_grow(&w->said, PIECE);
+		n = read(w->from, w->said.buf + w->said.len, PIECE);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 1;
+		if (n < 0)
+			return err_set(e, ERR_IO, errno, "read from %s", w->file);
+		if (!n)
+			return 0;
+		w->said.len += (size_t)n;
+		w->said.buf[w->said.len] = '\0';
+		if (take_lines(w, e))
+			return -1;
+		if (w->done || w->old)
+			return 0;
+	}
+}
+
+static int
+refuse_end(struct worker *w, struct err *e)
+{
+	int status = 0;
+	const char *name;
+	char how[64];
+
+	if (end(w, &status))
+		return err_set(e, ERR_IO, errno, "wait for %s", w->file);
+	name = WIFSIGNALED(status) ? proc_signal_name(WTERMSIG(status)) : NULL;
+	if (WIFSIGNALED(status))
+		snprintf(how, sizeof(how), "by signal %d%s%s", WTERMSIG(status), name ? " " : "",
+			name ? name : "");
+	else
+		snprintf(how, sizeof(how), "with exit code %d", WEXITSTATUS(status));
+	if (!w->next)
+		return err_set(e, ERR_CONFIG, 0,
+			"%s, which is to evaluate %s, ended %s before it began: what it said is "
+			"above; bun, node 22.18 or later, or deno is needed",
+			w->file, w->v[0].path, how);
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: the %s that evaluated it ended %s: a config must not end its process "
+		"(process.exit)",
+		current(w), w->runtime->name, how);
+}
+
+static int
+refuse_time(const struct worker *w, struct err *e)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		"has not come to an end within %llu ms (VX_CONFIG_WORKER_TIMEOUT_MS): it loops, or "
+		"waits for something",
+		(unsigned long long)w->timeout_ms);
+	return refuse(w, e, w->next ? text : "has not begun in time (VX_CONFIG_WORKER_TIMEOUT_MS)");
+}
+
+/* Until it is done, or has gone wrong. */
+static int
+listen_to(struct worker *w, struct err *e)
+{
+	struct pollfd fds[] = {{w->from, POLLIN, 0}, {w->proc.pidfd, POLLIN, 0}};
+	bool open = true;
+
+	for (;;) {
+		uint64_t now = clock_monotonic_ns(), left;
+		bool ended;
+		int r = 1;
+
+		if (now >= w->deadline_ns)
+			return refuse_time(w, e);
+		left = (w->deadline_ns - now) / 1000000 + 1;
+		/* The signals that stop us are blocked: they wake no poll. */
+		if (poll(fds, array_len(fds), left < LOOK_MS ? (int)left : LOOK_MS) < 0 &&
+			errno != EINTR)
+			return err_set(e, ERR_IO, errno, "poll");
+		if (stop_is_asked())
+			return err_set(e, ERR_IO, ECANCELED, "evaluate configs");
+		/* Asked before the last words are read. */
+		ended = fds[1].revents;
+		if (open)
+			r = read_words(w, e);
+		if (r < 0 || w->done || w->old)
+			return r < 0 ? -1 : 0;
+		if (!r) {
+			/* It has closed its end and may go on; what is over shows at the pidfd. */
+			open = false;
+			fds[0].fd = -1;
+		}
+		if (ended)
+			return refuse_end(w, e);
+	}
+}
+
+static int
+run(struct worker *w, struct err *e)
+{
+	int r, status;
+
+	w->deadline_ns = clock_monotonic_ns() + w->timeout_ms * 1000000;
+	/* Before any of them reads a file that it shares with others. */
+	for (size_t i = 0; i < w->n; i++)
+		w->v[i].learned_ns = (int64_t)clock_files_ns();
+	r = start(w, e);
+	if (!r)
+		r = listen_to(w, e);
+	end(w, &status);
+	fd_close(&w->from);
+	strbuf_release(&w->said);
+	return r;
+}
+
+/* ------------------------------------------------------------------ evaluating */
+
+static int
+take_timeout(uint64_t *ret, struct err *e)
+{
+	static const char name[] = "VX_CONFIG_WORKER_TIMEOUT_MS";
+	const char *text = getenv(name);
+
+	*ret = TIMEOUT_MS;
+	return text && *text ? num_parse_u64(text, 1, TIMEOUT_MAX_MS, ret, name, e) : 0;
+}
+
+static int
+check_paths(const char *root_path, const struct script *v, size_t n, struct err *e)
+{
+	if (!utf8_is_valid(root_path, strlen(root_path)))
+		return err_set(e, ERR_CONFIG, 0,
+			"%s: the path of the workspace is not UTF-8, which runtimes of JavaScript "
+			"want: write vx.config.json",
+			v[0].path);
+	for (size_t i = 0; i < n; i++)
+		if (!utf8_is_valid(v[i].path, strlen(v[i].path)))
+			return err_set(e, ERR_CONFIG, 0,
+				"%s: its path is not UTF-8, which runtimes of JavaScript want: "
+				"write vx.config.json",
+				v[i].path);
+	return 0;
+}
+
+/* With the first runtime that can. */
+static int
+evaluate(const char *root_path, struct script *v, size_t n, uint64_t timeout_ms, struct err *e)
+{
+	cleanup_strbuf struct strbuf old = STRBUF_INIT;
+
+	for (size_t i = 0; i < array_len(runtimes); i++) {
+		cleanup_free char *file = find_runtime(&runtimes[i], root_path);
+		struct worker w = {
+			.runtime = &runtimes[i],
+			.file = file,
+			.root_path = root_path,
+			.timeout_ms = timeout_ms,
+			.v = v,
+			.n = n,
+			.proc = {.pidfd = -1},
+			.from = -1,
+			.said = STRBUF_INIT,
+		};
+		int r;
+
+		if (!file)
+			continue;
+		r = run(&w, e);
+		if (r || !w.old)
+			return r;
+		strbuf_addf(&old, "%s is version %s, too old", file, w.old);
+		free(w.old);
+	}
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: %s; install bun, node 22.18 or later, or deno, or write %s.json", v[0].path,
+		old.len ? old.buf
+			: "no runtime of JavaScript is on the PATH (outside of the workspace)",
+		strstr(v[0].path, "vx.workspace.") ? "vx.workspace" : "vx.config");
+}
+
+int
+script_evaluate(const char *root_path, struct script *v, size_t n, struct err *e)
+{
+	sigset_t signals, before;
+	uint64_t timeout_ms;
+	int r;
+
+	if (!n)
+		return 0;
+	if (take_timeout(&timeout_ms, e) || check_paths(root_path, v, n, e))
+		return -1;
+	/* Blocked, they can be asked for: whoever stops us must not leave a config behind that loops. */
+	stop_signals(&signals);
+	if (sigprocmask(SIG_BLOCK, &signals, &before))
+		return err_set(e, ERR_IO, errno, "block signals");
+	r = evaluate(root_path, v, n, timeout_ms, e);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return r;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Configs in JavaScript and TypeScript, evaluated to JSON by a runtime of the machine (bun, node, deno): one
+ * process for all of them, which runs helpers/config.mjs, a text that vx holds. Evaluating runs code of the workspace with the
+ * user's rights. What it yields is remembered elsewhere (config/evaluated.h).
+ */
+#ifndef CONFIG_SCRIPT_H
+#define CONFIG_SCRIPT_H
+
+#include "util/base.h"
+#include "util/strvec.h"
+
+struct digest;
+struct err;
+
+/* One config. Zero all but `path` first. */
+struct script {
+	const char *path; /* from the root; borrowed */
+	char *json;       /* what it yields, a NUL behind it */
+	size_t len;
+	/* Why the next evaluation may yield something else though no file changes: "mentions process". "": it
+	 * cannot, and `needs` has the files from the root that the value rests on, there or not. */
+	char *why;
+	struct strvec needs;
+	int64_t learned_ns; /* the files' clock before it was evaluated */
+};
+void script_release(struct script *s);
+
+/* The endings that a config can have beside ".json", without the dot: sorted as they are preferred. */
+extern const char *const script_endings[6];
+
+/* Evaluates all, in order, up to the first that fails. The error names it, kind CONFIG; ECANCELED in e->num when
+ * a stop is asked (util/stop.h), on which the runtime is killed. What they print goes to standard error. */
+int script_evaluate(const char *root_path, struct script *v, size_t n, struct err *e);
+
+/* Which runtimes there are for the workspace (by path and stat, none is started), and which text they would run: what an
+ * evaluation rests on beside the files. */
+void script_identity(const char *root_path, struct digest *ret);
+
+#endif
