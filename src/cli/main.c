@@ -109,7 +109,7 @@ dispatch(int argc, char *const *argv, struct err *e)
 		struct root root;
 
 		print_usage();
-		if (root_find(NULL, &root, e))
+		if (root_find(NULL, ROOT_LOOK, &root, e))
 			return -1;
 		root_release(&root);
 		return 0;

@@ -238,7 +238,10 @@ static int attr_printf(4, 0)
 	size_t line, col;
 
 	json_place(at, key, &line, &col);
-	strbuf_addf(&raw, "%s:%zu:%zu: ", at->doc->file, line, col);
+	strbuf_adds(&raw, at->doc->file);
+	if (!at->doc->evaluated)
+		strbuf_addf(&raw, ":%zu:%zu", line, col);
+	strbuf_adds(&raw, ": ");
 	add_path(&raw, at);
 	strbuf_adds(&raw, is_root(at) ? "" : ": ");
 	strbuf_vaddf(&raw, fmt, ap);

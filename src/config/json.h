@@ -51,6 +51,7 @@ typedef int64_t json_int_t;
 
 struct json_doc {
 	const char *file; /* as messages show it: relative to the workspace; borrowed */
+	bool evaluated;   /* what a script yielded: its values have no lines */
 	struct json *root;
 	struct json *values; /* all others */
 	char *strings;
@@ -127,7 +128,7 @@ struct json_at {
 };
 
 /* "FILE:LINE:COLUMN: tasks.build.exec: TEXT" with the place of the value at `at`, or of the nearest
- * one above it that is there. Control bytes in names and TEXT are shown escaped. Kind CONFIG.
+ * one above it that is there ("FILE: tasks…" of a document that was evaluated). Control bytes in names and TEXT are shown escaped. Kind CONFIG.
  * Returns -1. */
 int json_error(const struct json_at *at, struct err *e, const char *fmt, ...) attr_printf(3, 4);
 /* The same with the place of the member's key: for what is wrong with the name. */

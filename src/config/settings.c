@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/settings.h"
 #include "config/fields.h"
+#include "config/script.h"
 #include "util/alloc.h"
 #include "util/arena.h"
 #include "util/cleanup.h"
@@ -49,9 +50,6 @@ static const struct field retention_fields[] = {
 
 static const char *const manifests[] = {"package.json", "vx.config.json", "vx.config.ts",
 	"vx.config.mts", "vx.config.js", "vx.config.mjs", "vx.config.cts", "vx.config.cjs"};
-
-static const char *const scripts[] = {"vx.workspace.ts", "vx.workspace.mts", "vx.workspace.js",
-	"vx.workspace.mjs", "vx.workspace.cts", "vx.workspace.cjs"};
 
 void
 settings_init(struct settings *s)
@@ -283,21 +281,40 @@ parse_settings(const struct json_doc *doc, int rootfd, struct arena *a, struct s
 }
 
 int
-settings_load(int rootfd, struct arena *a, struct settings *ret, struct err *e)
+settings_find(int rootfd, const char **ret_name, struct err *e)
+{
+	static const char *const names[] = {"vx.workspace.json", "vx.workspace.ts",
+		"vx.workspace.mts", "vx.workspace.js", "vx.workspace.mjs", "vx.workspace.cts",
+		"vx.workspace.cjs"};
+	const char *found = NULL;
+
+	for (size_t i = 0; i < array_len(names); i++) {
+		if (faccessat(rootfd, names[i], F_OK, 0))
+			continue;
+		if (found)
+			return err_set(e, ERR_CONFIG, 0,
+				"%s: a second workspace config beside %s: remove one", names[i],
+				found);
+		found = names[i];
+	}
+	*ret_name = found;
+	return 0;
+}
+
+int
+settings_load(int rootfd, const struct script *script, struct arena *a, struct settings *ret,
+	struct err *e)
 {
 	static const char name[] = "vx.workspace.json";
 	struct json_doc doc = {0};
 	struct err missing = ERR_INIT;
 	int r;
 
-	for (size_t i = 0; i < array_len(scripts); i++)
-		if (faccessat(rootfd, scripts[i], F_OK, 0) == 0)
-			return err_set(e, ERR_CONFIG, 0,
-				"%s: a workspace config in JavaScript or TypeScript is not in this "
-				"vx "
-				"yet: write %s",
-				scripts[i], name);
-	if (json_load(rootfd, name, name, true, &doc, &missing) < 0) {
+	if (script && script->json) {
+		if (json_parse(script->json, script->len, script->path, false, &doc, e) < 0)
+			return -1;
+		doc.evaluated = true;
+	} else if (json_load(rootfd, name, name, true, &doc, &missing) < 0) {
 		if (missing.num == ENOENT) {
 			settings_init(ret);
 			return 0;
@@ -305,6 +322,8 @@ settings_load(int rootfd, struct arena *a, struct settings *ret, struct err *e)
 		return err_set(e, missing.kind, 0, "%s", missing.text);
 	}
 	r = parse_settings(&doc, rootfd, a, ret, e);
+	if (!r)
+		ret->timeout_by = arena_printf(a, "timeout in %s", doc.file);
 	json_doc_release(&doc);
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workspace settings: vx.workspace.json, then the environment, then flags (each outranks the one
+ * Workspace settings: vx.workspace.json or what vx.workspace.ts and its like yielded, then the environment, then flags (each outranks the one
  * before). None of them is in a cache key.
  */
 #ifndef CONFIG_SETTINGS_H
@@ -10,6 +10,7 @@
 
 struct arena;
 struct err;
+struct script;
 
 struct settings {
 	const char **projects; /* globs of "projects", NULL when the field is absent */
@@ -27,8 +28,11 @@ struct settings {
 
 void settings_init(struct settings *s);
 
-/* Reads <root>/vx.workspace.json if it is there. vx.workspace.{ts,js,…}: "not in this vx yet". */
-int settings_load(int rootfd, struct arena *a, struct settings *ret, struct err *e);
+/* The name of the directory's workspace config ("vx.workspace.ts"), NULL: it has none. Two are refused. */
+int settings_find(int rootfd, const char **ret_name, struct err *e);
+/* Takes `script`, where that has been evaluated, else reads vx.workspace.json if it is there. */
+int settings_load(int rootfd, const struct script *script, struct arena *a, struct settings *ret,
+	struct err *e);
 
 /* VX_TASK_TIMEOUT (bad values ignored, huge ones clamped), VX_CACHE_DIR. */
 void settings_apply_env(struct settings *s);

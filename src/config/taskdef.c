@@ -450,10 +450,12 @@ parse_tasks(const struct json_at *at, const json_t *value, const char *dir, stru
 			return json_error_key(&here, e, "%s", fault);
 		t->name = arena_strdup(a, here.key);
 		strbuf_truncate(&place, file_len);
-		strbuf_addch(&place, ':');
-		strbuf_addu(&place, v->key_line);
-		strbuf_addch(&place, ':');
-		strbuf_addu(&place, v->key_col);
+		if (!at->doc->evaluated) {
+			strbuf_addch(&place, ':');
+			strbuf_addu(&place, v->key_line);
+			strbuf_addch(&place, ':');
+			strbuf_addu(&place, v->key_col);
+		}
 		t->place = arena_memdupz(a, place.buf, place.len);
 		if (parse_task(&here, v, dir, a, t, e) < 0)
 			return -1;

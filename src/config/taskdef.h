@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One project's config (vx.config.json), validated: every field of spec/config.md §3 and §4 that
+ * One project's config (vx.config.json, or what one in JavaScript yielded), validated: every field of spec/config.md §3 and §4 that
  * this vx has. A field that a later vx will have is refused by name with "not in this vx yet"; an
  * unknown one with the allowed ones and the nearest. Errors carry file, line, column and path.
  */
@@ -87,7 +87,8 @@ struct taskdef {
 	struct cachedef *cache; /* NULL: never cached */
 	const char
 		*canonical; /* JSON text of the task object, keys sorted, no blanks: for the key */
-	const char *place;  /* "packages/a/vx.config.json:12:5", for later errors about the task */
+	/* "packages/a/vx.config.json:12:5", "packages/a/vx.config.ts": for later errors about the task */
+	const char *place;
 };
 
 struct projectdef {

@@ -129,7 +129,7 @@ enter(struct prune *p, const sigset_t *signals, struct err *e)
 	struct stat st;
 	int sig, r;
 
-	if (root_find(NULL, &p->root, e))
+	if (root_find(NULL, ROOT_EVALUATE, &p->root, e))
 		return -1;
 	if (outer && !strcmp(outer, p->root.path))
 		return err_set(e, ERR_USAGE, 0,
@@ -157,7 +157,7 @@ prune(struct prune *p, const sigset_t *signals, struct strbuf *product, struct e
 
 	if (r)
 		return r;
-	if (settings_load(p->root.fd, &p->arena, &s, e))
+	if (settings_load(p->root.fd, &p->root.settings, &p->arena, &s, e))
 		return -1;
 	settings_apply_env(&s);
 	if (!limits.older_than_ns && !limits.max_bytes) {

@@ -547,7 +547,7 @@ enter(struct run *r, const struct run_options *o, const sigset_t *signals, struc
 {
 	int sig = 0, locked;
 
-	if (root_find(NULL, &r->root, e) || refuse_nested(r, e) ||
+	if (root_find(NULL, ROOT_EVALUATE, &r->root, e) || refuse_nested(r, e) ||
 		state_make(r->root.fd, r->root.path, &r->state_path, e))
 		return -1;
 	if (o->dry)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "workspace/root.h"
+#include "config/evaluated.h"
 #include "config/settings.h"
 #include "util/alloc.h"
 #include "util/arena.h"
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/fd.h"
+#include "util/fs.h"
 #include "util/path.h"
 #include "workspace/manifest.h"
 #include "workspace/members.h"
@@ -21,6 +23,7 @@ root_release(struct root *r)
 	free(r->cwd);
 	free(r->source);
 	strvec_release(&r->members);
+	script_release(&r->settings);
 	*r = (struct root){.fd = -1};
 }
 
@@ -38,7 +41,8 @@ place_below(const char *dir, struct err *e)
 struct candidate {
 	char *dir;
 	struct strvec globs;
-	char *source;   /* NULL: it declares no members */
+	char *source; /* NULL: it declares no members */
+	struct script settings;
 	bool ends_walk; /* has a pnpm-workspace.yaml: pnpm looks no further up */
 };
 
@@ -48,6 +52,7 @@ candidate_release(struct candidate *c)
 	free(c->dir);
 	free(c->source);
 	strvec_release(&c->globs);
+	script_release(&c->settings);
 	*c = (struct candidate){0};
 }
 
@@ -84,22 +89,86 @@ has_config(int fd)
 	return false;
 }
 
+/* From where, and how, the root is looked for. */
+struct search {
+	const char *start;
+	uid_t owner; /* of `start` */
+	enum root_scripts scripts;
+};
+
+/* Of a link, too: who made it has chosen the file. */
+static int
+check_owner(int fd, const char *name, const struct search *s, struct err *e)
+{
+	static const int flags[] = {AT_SYMLINK_NOFOLLOW, 0};
+	struct stat st;
+
+	for (size_t i = 0; i < array_len(flags); i++) {
+		if (fstatat(fd, name, &st, flags[i]))
+			return err_set(e, ERR_IO, errno, "%s", name);
+		if (st.st_uid && st.st_uid != geteuid() && st.st_uid != s->owner)
+			return err_set(e, ERR_CONFIG, 0,
+				"%s: is not evaluated: it belongs to uid %ju, which is neither you "
+				"nor who owns %s",
+				name, (uintmax_t)st.st_uid, s->start);
+	}
+	return 0;
+}
+
+/* What the directory's script yields, into c->settings. */
+static int
+evaluate(int fd, struct candidate *c, const char *name, const struct search *s, struct err *e)
+{
+	cleanup_close int state = fs_open_beneath(fd, ".vx", O_RDONLY | O_DIRECTORY, 0);
+	struct evaluated *memory;
+	const char *json;
+	int r = 0;
+
+	if (check_owner(fd, name, s, e))
+		return -1;
+	c->settings.path = name;
+	memory = evaluated_open(state, fd, c->dir);
+	json = evaluated_get(memory, name, &c->settings.len);
+	if (json)
+		c->settings.json = xmemdupz(json, c->settings.len);
+	else
+		r = script_evaluate(c->dir, &c->settings, 1, e);
+	evaluated_close(memory, false);
+	return r;
+}
+
+static int
+load_settings(int fd, struct candidate *c, const struct search *s, struct arena *a,
+	struct settings *ret, const char **ret_name, struct err *e)
+{
+	if (settings_find(fd, ret_name, e))
+		return -1;
+	if (*ret_name && strcmp(*ret_name, "vx.workspace.json") != 0) {
+		if (s->scripts == ROOT_LOOK)
+			return 0;
+		if (evaluate(fd, c, *ret_name, s, e))
+			return -1;
+	}
+	return settings_load(fd, &c->settings, a, ret, e);
+}
+
 /* 1: a candidate, 0: not one. */
 static int
-look_at(int fd, struct candidate *c, struct arena *a, struct err *e)
+look_at(int fd, struct candidate *c, const struct search *s, struct arena *a, struct err *e)
 {
 	cleanup_free char *yaml_shown = path_join(c->dir, "pnpm-workspace.yaml");
 	cleanup_free char *manifest_shown = path_join(c->dir, "package.json");
 	struct settings settings;
 	struct pnpm pnpm = {0};
 	struct manifest manifest = {0};
+	const char *name = NULL;
 	int yaml, package;
 
 	settings_init(&settings);
-	if (settings_load(fd, a, &settings, e) < 0)
+	if (load_settings(fd, c, s, a, &settings, &name, e) < 0)
 		return place_below(c->dir, e);
 	if (settings.projects) {
-		declare(c, "vx.workspace.json", settings.projects, settings.nprojects);
+		declare(c, name, settings.projects, settings.nprojects);
 		return 1;
 	}
 	yaml = pnpm_load(fd, yaml_shown, a, &pnpm, e);
@@ -117,7 +186,7 @@ look_at(int fd, struct candidate *c, struct arena *a, struct err *e)
 		declare(c, "package.json", manifest.workspaces, manifest.nworkspaces);
 		return 1;
 	}
-	return yaml || package || has_config(fd) || has_file(fd, "vx.workspace.json");
+	return yaml || package || has_config(fd) || name;
 }
 
 /* Whether the candidate's globs name the start directory or one above it. A declared root claims
@@ -141,19 +210,19 @@ claims(const struct candidate *c, const char *start, struct arena *a, struct err
 
 /* Walks up from `start`; *ret is the root's candidate, with dir NULL when there is none. */
 static int
-walk_up(const char *start, struct arena *a, struct candidate *ret, struct err *e)
+walk_up(const struct search *s, struct arena *a, struct candidate *ret, struct err *e)
 {
-	cleanup_free char *dir = xstrdup(start);
+	cleanup_free char *dir = xstrdup(s->start);
 	struct candidate nearest = {0};
 
 	for (bool last = false; !last;) {
 		cleanup_close int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		struct candidate c = {.dir = xstrdup(dir)};
-		int is = fd < 0 ? 0 : look_at(fd, &c, a, e), claimed = 0;
+		int is = fd < 0 ? 0 : look_at(fd, &c, s, a, e), claimed = 0;
 		size_t parent = path_parent_len(dir);
 
 		if (is > 0)
-			claimed = claims(&c, start, a, e);
+			claimed = claims(&c, s->start, a, e);
 		last = c.ends_walk || !strcmp(dir, "/");
 		if (is < 0 || claimed < 0) {
 			candidate_release(&c);
@@ -174,17 +243,20 @@ walk_up(const char *start, struct arena *a, struct candidate *ret, struct err *e
 }
 
 int
-root_find(const char *start, struct root *ret, struct err *e)
+root_find(const char *start, enum root_scripts scripts, struct root *ret, struct err *e)
 {
 	cleanup_free char *cwd = realpath(start ? start : ".", NULL);
+	struct search s = {.start = cwd, .scripts = scripts};
 	struct candidate c = {0};
+	struct stat st;
 	struct arena a;
 	int fd, r;
 
-	if (!cwd)
+	if (!cwd || stat(cwd, &st))
 		return err_set(e, ERR_USAGE, errno, "%s", start ? start : "current directory");
+	s.owner = st.st_uid;
 	arena_init(&a);
-	r = walk_up(cwd, &a, &c, e);
+	r = walk_up(&s, &a, &c, e);
 	arena_release(&a);
 	if (r < 0)
 		return -1;
@@ -205,6 +277,7 @@ root_find(const char *start, struct root *ret, struct err *e)
 		.cwd = xstrdup(below(cwd, c.dir)),
 		.members = c.globs,
 		.source = c.source,
+		.settings = c.settings,
 	};
 	return 0;
 }

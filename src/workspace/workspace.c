@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "workspace/workspace.h"
+#include "config/evaluated.h"
 #include "config/json.h"
+#include "config/script.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -21,13 +23,22 @@
 struct loaded {
 	struct project p;
 	struct manifest manifest;
+	const char *manifest_shown;
 	bool named; /* by its manifest or config, not by its directory */
+};
+
+/* Projects whose config has to be evaluated, all at once when all are found. */
+struct unevaluated {
+	struct loaded **items;
+	size_t n, cap;
 };
 
 struct loading {
 	struct workspace *w;
 	const struct root *root;
 	struct sources *sources;
+	struct evaluated *evaluated;
+	struct unevaluated unevaluated;
 	/* The directory of the last member: the next one is often beside it. */
 	char *parent;
 	int parentfd;
@@ -76,15 +87,15 @@ found_init(struct found *f)
 static bool
 is_config_name(const char *name)
 {
-	static const char *const endings[] = {"json", "ts", "mts", "js", "mjs", "cts", "cjs"};
 	static const char stem[] = "vx.config.";
+	const char *ending = name + sizeof(stem) - 1;
 
 	if (strncmp(name, stem, sizeof(stem) - 1))
 		return false;
-	for (size_t i = 0; i < array_len(endings); i++)
-		if (!strcmp(name + sizeof(stem) - 1, endings[i]))
+	for (size_t i = 0; i < array_len(script_endings); i++)
+		if (!strcmp(ending, script_endings[i]))
 			return true;
-	return false;
+	return !strcmp(ending, "json");
 }
 
 static void
@@ -125,9 +136,16 @@ mark_names(struct found *f)
 }
 
 static bool
+is_script(const struct marks *m)
+{
+	return m->nconfigs && strcmp(m->configs[0], source_names[SOURCE_CONFIG]) != 0;
+}
+
+/* Whether there is such a file to be read. */
+static bool
 is_there(const struct marks *m, enum source which)
 {
-	return which == SOURCE_MANIFEST ? m->manifest : m->nconfigs > 0;
+	return which == SOURCE_MANIFEST ? m->manifest : m->nconfigs && !is_script(m);
 }
 
 /* A member's own directory, or a file in it (a link is followed), if it is what is remembered. */
@@ -169,19 +187,12 @@ note(struct loading *l, const char *text)
 static int
 check_configs(const char *dir, struct marks *m, struct err *e)
 {
-	const char *slash = *dir ? "/" : "";
-
 	if (m->nconfigs > 1) {
 		bool swap = strcmp(m->configs[0], m->configs[1]) > 0;
 
 		return err_set(e, ERR_CONFIG, 0, "%s holds two configs, %s and %s: remove one",
 			dir_shown(dir), m->configs[swap], m->configs[!swap]);
 	}
-	if (m->nconfigs && strcmp(m->configs[0], "vx.config.json"))
-		return err_set(e, ERR_CONFIG, 0,
-			"%s%s%s: JavaScript and TypeScript configs are not in this vx yet: write "
-			"vx.config.json",
-			dir, slash, m->configs[0]);
 	return 0;
 }
 
@@ -295,9 +306,10 @@ parse_config(struct loading *l, const char *text, size_t len, const char *shown,
 }
 
 static int
-choose_name(struct loading *l, struct loaded *it, const char *manifest_shown, struct err *e)
+choose_name(struct loading *l, struct loaded *it, struct err *e)
 {
 	struct project *p = &it->p;
+	const char *manifest_shown = it->manifest_shown;
 	const char *from = p->config ? p->config : manifest_shown;
 
 	it->named = it->manifest.name || p->def.name;
@@ -320,36 +332,83 @@ choose_name(struct loading *l, struct loaded *it, const char *manifest_shown, st
 	return 0;
 }
 
+/* From the text of its config, or what that yielded; NULL: it has none. */
+static int
+define_project(struct loading *l, struct loaded *it, const char *config, size_t len, bool evaluated,
+	struct err *e)
+{
+	if (config) {
+		if (parse_config(l, config, len, it->p.config, e) < 0)
+			return -1;
+		l->config.evaluated = evaluated;
+		if (projectdef_parse(&l->config, it->p.dir, &l->w->arena, &it->p.def, e) < 0)
+			return -1;
+	}
+	return choose_name(l, it, e);
+}
+
+/* From what is remembered of it, or later. */
+static int
+define_by_script(struct loading *l, struct loaded *it, struct err *e)
+{
+	struct unevaluated *u = &l->unevaluated;
+	size_t len;
+	const char *json = evaluated_get(l->evaluated, it->p.config, &len);
+
+	if (json)
+		return define_project(l, it, json, len, true, e);
+	GROW(u->items, u->n + 1, u->cap);
+	u->items[u->n++] = it;
+	return 0;
+}
+
 static int
 load_project(struct loading *l, const char *dir, const struct found *f, struct err *e)
 {
-	const char *manifest = f->of[SOURCE_MANIFEST].text, *config = f->of[SOURCE_CONFIG].text;
-	const char *shown;
+	const char *manifest = f->of[SOURCE_MANIFEST].text;
 	struct arena *a = &l->w->arena;
 	struct loaded *it;
 
-	if (!manifest && !config)
+	if (!manifest && !f->marks.nconfigs)
 		return 0;
 	it = arena_new(a, struct loaded);
 	it->p.dir = arena_strdup(a, dir);
 	it->p.is_root = !*dir;
 	it->p.has_manifest = manifest != NULL;
-	shown = shown_path(l, dir, source_names[SOURCE_MANIFEST]);
-	if (manifest && manifest_parse(manifest, f->of[SOURCE_MANIFEST].len, shown, a,
+	it->manifest_shown = shown_path(l, dir, source_names[SOURCE_MANIFEST]);
+	if (manifest && manifest_parse(manifest, f->of[SOURCE_MANIFEST].len, it->manifest_shown, a,
 				&it->manifest, e) < 0)
 		return -1;
-	if (config) {
-		it->p.config = shown_path(l, dir, source_names[SOURCE_CONFIG]);
-		if (parse_config(l, config, f->of[SOURCE_CONFIG].len, it->p.config, e) < 0 ||
-			projectdef_parse(&l->config, it->p.dir, a, &it->p.def, e) < 0)
-			return -1;
-	}
-	if (choose_name(l, it, shown, e) < 0)
+	if (f->marks.nconfigs)
+		it->p.config = shown_path(l, dir, f->marks.configs[0]);
+	if (is_script(&f->marks) ? define_by_script(l, it, e) < 0
+				 : define_project(l, it, f->of[SOURCE_CONFIG].text,
+					   f->of[SOURCE_CONFIG].len, false, e) < 0)
 		return -1;
 	GROW(l->items, l->n + 1, l->cap);
 	l->items[l->n++] = it;
 	htab_put(&l->w->by_dir, it->p.dir, &it->p);
 	return 0;
+}
+
+static int
+evaluate_all(struct loading *l, struct err *e)
+{
+	const struct unevaluated *u = &l->unevaluated;
+	cleanup_free struct script *v = xcalloc(u->n + 1, sizeof(*v));
+	int r;
+
+	for (size_t i = 0; i < u->n; i++)
+		v[i].path = u->items[i]->p.config;
+	r = script_evaluate(l->root->path, v, u->n, e);
+	for (size_t i = 0; i < u->n; i++) {
+		if (!r)
+			r = define_project(l, u->items[i], v[i].json, v[i].len, true, e);
+		if (!r)
+			evaluated_put(l->evaluated, &v[i]);
+		script_release(&v[i]);
+	}
+	return r;
 }
 
 /* A glob may name what is not there, or a file: then there is no member. */
@@ -430,10 +489,16 @@ load_member(struct loading *l, const char *member, struct err *e)
 	return htab_get(&l->w->by_dir, member) != NULL;
 }
 
+static bool
+is_our_source(const char *source)
+{
+	return !strncmp(source, "vx.workspace.", 13);
+}
+
 static const char *
 field_of(const char *source)
 {
-	return !strcmp(source, "vx.workspace.json")     ? "projects"
+	return is_our_source(source)                    ? "projects"
 	       : !strcmp(source, "pnpm-workspace.yaml") ? "packages"
 							: "workspaces";
 }
@@ -480,7 +545,7 @@ check_members(struct loading *l, const bool *hit, struct err *e)
 {
 	const struct strvec *globs = &l->root->members;
 	cleanup_strvec struct strvec missed = STRVEC_INIT;
-	bool is_ours = l->root->source && !strcmp(l->root->source, "vx.workspace.json");
+	bool is_ours = l->root->source && is_our_source(l->root->source);
 	size_t positive = 0;
 
 	for (size_t i = 0; i < globs->n; i++) {
@@ -672,14 +737,26 @@ link_edges(struct loading *l, struct err *e)
 		e);
 }
 
+/* Evaluated before there was a place to remember it in. */
+static void
+remember_settings(struct loading *l)
+{
+	const struct script *s = &l->root->settings;
+	size_t len;
+
+	if (s->path && !evaluated_get(l->evaluated, s->path, &len) && s->why)
+		evaluated_put(l->evaluated, s);
+}
+
 static int
 load(struct loading *l, struct err *e)
 {
 	struct workspace *w = l->w;
 
-	if (settings_load(l->root->fd, &w->arena, &w->settings, e) < 0)
+	if (settings_load(l->root->fd, &l->root->settings, &w->arena, &w->settings, e) < 0)
 		return -1;
-	if (load_members(l, e) < 0 || index_names(l, e) < 0)
+	remember_settings(l);
+	if (load_members(l, e) < 0 || evaluate_all(l, e) < 0 || index_names(l, e) < 0)
 		return -1;
 	link_nested(w);
 	find_far(w);
@@ -699,6 +776,7 @@ workspace_load(const struct root *root, int statefd, struct workspace *ret, stru
 		.w = &w,
 		.root = root,
 		.sources = sources_open(statefd),
+		.evaluated = evaluated_open(statefd, root->fd, root->path),
 		.parentfd = -1,
 		.config_text = STRBUF_INIT,
 	};
@@ -711,11 +789,13 @@ workspace_load(const struct root *root, int statefd, struct workspace *ret, stru
 	w.path = arena_strdup(&w.arena, root->path);
 	r = load(&l, e);
 	sources_close(l.sources, !r);
+	evaluated_close(l.evaluated, !r);
 	free(l.parent);
 	fd_close(&l.parentfd);
 	json_doc_release(&l.config);
 	strbuf_release(&l.config_text);
 	free(l.items);
+	free(l.unevaluated.items);
 	free(l.notes);
 	if (r < 0) {
 		workspace_release(&w);
@@ -769,7 +849,8 @@ workspace_entry_place(const struct workspace *w, const struct project *p, const 
 	struct err e = ERR_INIT;
 
 	strbuf_add_sanitised(&sb, p->config, strlen(p->config));
-	if (fd >= 0 && json_load(fd, "vx.config.json", p->config, true, &doc, &e) == 0) {
+	if (fd >= 0 && !strcmp(path_base(p->config), "vx.config.json") &&
+		json_load(fd, "vx.config.json", p->config, true, &doc, &e) == 0) {
 		const struct json_at root = {&doc, NULL, NULL, 0};
 		const struct json_at tasks = {&doc, &root, "tasks", 0};
 		const struct json_at in_task = {&doc, &tasks, task, 0};

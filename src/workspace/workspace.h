@@ -19,7 +19,7 @@ struct project {
 	const char *dir;       /* from the root; "" for the root project */
 	bool is_root;          /* also answers to "//" */
 	bool has_manifest;     /* package.json beside it */
-	const char *config;    /* "packages/a/vx.config.json" from the root, NULL: none */
+	const char *config;    /* "packages/a/vx.config.ts" from the root, NULL: none */
 	struct projectdef def; /* no tasks when there is no config */
 	struct project **deps; /* order edges (what ^task walks): direct, sorted by name, no self */
 	size_t ndeps;
@@ -61,7 +61,7 @@ struct taskdef *project_task(const struct project *p, const char *task);
 
 /* "p/a/vx.config.json:7:20": where entry `index` of a list of the project's config stands, of
  * `list` (NULL `task`) or of tasks.TASK.`list`, for what only the whole workspace shows to be wrong.
- * The file is read once more; where that fails, the file alone. Owned. */
+ * The file is read once more; where that fails, and where it is a script, the file alone. Owned. */
 char *workspace_entry_place(const struct workspace *w, const struct project *p, const char *task,
 	const char *list, size_t index);
 

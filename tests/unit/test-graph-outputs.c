@@ -26,7 +26,7 @@ check(const char *tasks, struct err *e)
 
 	err_clear(e);
 	ws_write("p/a/vx.config.json", text);
-	if (root_find(ws_path, &root, e) < 0 || workspace_load(&root, -1, &w, e) < 0)
+	if (root_find(ws_path, ROOT_EVALUATE, &root, e) < 0 || workspace_load(&root, -1, &w, e) < 0)
 		bug("%s", e->text);
 	for (size_t i = 0; i < w.nprojects; i++)
 		for (size_t j = 0; j < w.projects[i]->def.ntasks; j++) {

@@ -14,7 +14,8 @@ load(void)
 {
 	struct err e = ERR_INIT;
 
-	if (root_find(ws_path, &root, &e) < 0 || workspace_load(&root, -1, &w, &e) < 0)
+	if (root_find(ws_path, ROOT_EVALUATE, &root, &e) < 0 ||
+		workspace_load(&root, -1, &w, &e) < 0)
 		bug("%s", e.text);
 }
 

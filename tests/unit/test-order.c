@@ -30,7 +30,8 @@ graph_of(const char *text, struct graph *g)
 	}
 	strbuf_adds(&sb, "]}}}");
 	ws_write("vx.config.json", sb.buf);
-	if (root_find(ws_path, &root, &e) < 0 || workspace_load(&root, -1, &w, &e) < 0)
+	if (root_find(ws_path, ROOT_EVALUATE, &root, &e) < 0 ||
+		workspace_load(&root, -1, &w, &e) < 0)
 		bug("%s", e.text);
 	for (size_t i = 0; i < w.projects[0]->def.ntasks; i++)
 		requests[n++] = (struct request){w.projects[0], &w.projects[0]->def.tasks[i]};

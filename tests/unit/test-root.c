@@ -12,7 +12,7 @@ found(const char *from, const char *want, const char *want_cwd, const char *name
 	struct err e = ERR_INIT;
 	struct root r;
 
-	if (root_find(start, &r, &e) < 0) {
+	if (root_find(start, ROOT_EVALUATE, &r, &e) < 0) {
 		ok(false, "%s", name);
 		diag("%s", e.text);
 	} else {
@@ -31,7 +31,7 @@ refused(const char *from, const char *why, enum err_kind kind)
 	struct err e = ERR_INIT;
 	struct root r;
 
-	ok_int(root_find(start, &r, &e), -1, from);
+	ok_int(root_find(start, ROOT_EVALUATE, &r, &e), -1, from);
 	ok_err(&e, why, why);
 	ok_int(e.kind, kind, "of that kind");
 	free(start);
@@ -91,7 +91,8 @@ test_precedence(void)
 	ws_write("single/src/x", "");
 	found("single/src", "single", "src", "a lone vx.config.json is a workspace of one");
 	ws_write("bad/vx.workspace.ts", "");
-	refused("bad", "vx.workspace.ts", ERR_CONFIG);
+	setenv("PATH", ws_path, 1);
+	refused("bad", "bad/vx.workspace.ts: no runtime of JavaScript is on the PATH", ERR_CONFIG);
 	ws_write("broken/package.json", "{");
 	refused("broken", "broken/package.json", ERR_CONFIG);
 	ws_write("below/vx.workspace.json", "{'projects': ['../*']}");

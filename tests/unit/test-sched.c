@@ -166,7 +166,7 @@ run(const struct run_with *with)
 	sched_result_release(&result);
 	nhits = nskipped = 0;
 	blocked_by = NULL;
-	if (!root_find(dir, &root, &e) && !workspace_load(&root, -1, &w, &e) &&
+	if (!root_find(dir, ROOT_EVALUATE, &root, &e) && !workspace_load(&root, -1, &w, &e) &&
 		!select_requests(&w,
 			&(struct selection){
 				.tasks = with->tasks, .ntasks = ntasks, .all = true, .cwd = ""},

@@ -165,7 +165,8 @@ main(void)
 	project("apps/api", "@s/api", "'lib'", "build");
 	project("apps/web", "@s/web", "'@s/api', 'lib'", "build test");
 	project("apps/x/api", "@t/api", "", "build");
-	if (root_find(ws_path, &root, &e) < 0 || workspace_load(&root, -1, &w, &e) < 0)
+	if (root_find(ws_path, ROOT_EVALUATE, &root, &e) < 0 ||
+		workspace_load(&root, -1, &w, &e) < 0)
 		bug("%s", e.text);
 	test_plain();
 	test_filters();

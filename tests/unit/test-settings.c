@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "config/script.h"
 #include "config/settings.h"
 #include "tests/tap.h"
 #include "util/arena.h"
@@ -30,7 +31,7 @@ accept(const char *text)
 
 	memset(&s, 0, sizeof(s));
 	put("vx.workspace.json", text);
-	ok(settings_load(wsfd, &arena, &s, &e) == 0, "accepted: %s", text);
+	ok(settings_load(wsfd, NULL, &arena, &s, &e) == 0, "accepted: %s", text);
 	if (err_is_set(&e))
 		diag("%s", e.text);
 	return s;
@@ -43,7 +44,8 @@ check_refused(const char *text, const char *want)
 	struct err e = ERR_INIT;
 
 	put("vx.workspace.json", text);
-	ok(settings_load(wsfd, &arena, &s, &e) < 0 && s.concurrency == 77, "refused: %s", text);
+	ok(settings_load(wsfd, NULL, &arena, &s, &e) < 0 && s.concurrency == 77, "refused: %s",
+		text);
 	ok_err(&e, want, want);
 	ok_int(err_exit_code(&e), 2, "and nothing was run");
 }
@@ -126,8 +128,11 @@ test_fields(void)
 static void
 test_files(void)
 {
+	char good[] = "{\"concurrency\":3,\"timeout\":5}", bad[] = "{\"concurrency\":0}";
+	struct script script = {.path = "vx.workspace.ts", .json = good, .len = strlen(good)};
 	struct settings s = {0};
 	struct err e = ERR_INIT;
+	const char *name = "";
 
 	mkdirat(wsfd, "p", 0700);
 	mkdirat(wsfd, "p/q", 0700);
@@ -137,13 +142,24 @@ test_files(void)
 	unlinkat(wsfd, "p/q/vx.config.json", 0);
 	accept("{\"cacheDir\": \"p\"}");
 	unlinkat(wsfd, "vx.workspace.json", 0);
-	ok(settings_load(wsfd, &arena, &s, &e) == 0 && !s.projects, "no file: the defaults");
+	ok(settings_load(wsfd, NULL, &arena, &s, &e) == 0 && !s.projects, "no file: the defaults");
+	ok(!settings_find(wsfd, &name, &e) && !name, "none is found");
 	put("vx.workspace.ts", "");
-	ok(settings_load(wsfd, &arena, &s, &e) < 0, "a script is refused");
-	ok_err(&e,
-		"vx.workspace.ts: a workspace config in JavaScript or TypeScript is not in this vx",
+	ok(!settings_find(wsfd, &name, &e) && !strcmp(name, "vx.workspace.ts"), "a script is");
+	ok(settings_load(wsfd, &script, &arena, &s, &e) == 0 && s.concurrency == 3,
+		"what it yields is taken");
+	ok_str(s.timeout_by, "timeout in vx.workspace.ts", "and it is named");
+	script.json = bad;
+	script.len = strlen(bad);
+	ok(settings_load(wsfd, &script, &arena, &s, &e) < 0, "what is wrong with it is refused");
+	ok_err(&e, "vx.workspace.ts: concurrency: ", "without a line");
+	put("vx.workspace.mjs", "");
+	err_clear(&e);
+	ok(settings_find(wsfd, &name, &e) < 0, "two are refused");
+	ok_err(&e, "vx.workspace.mjs: a second workspace config beside vx.workspace.ts: remove one",
 		"by name");
 	unlinkat(wsfd, "vx.workspace.ts", 0);
+	unlinkat(wsfd, "vx.workspace.mjs", 0);
 	unlinkat(wsfd, "p/q", AT_REMOVEDIR);
 	unlinkat(wsfd, "p", AT_REMOVEDIR);
 }

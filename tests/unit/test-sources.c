@@ -23,7 +23,7 @@ describe(int statefd, struct strbuf *out)
 	struct root root;
 	struct workspace w;
 
-	if (root_find(start, &root, &e) < 0) {
+	if (root_find(start, ROOT_EVALUATE, &root, &e) < 0) {
 		strbuf_addf(out, "no root: %s", e.text);
 		return;
 	}

@@ -8,7 +8,7 @@ static int
 load(const char *from, struct root *root, struct workspace *w, struct err *e)
 {
 	char *start = path_join(ws_path, from);
-	int r = root_find(start, root, e);
+	int r = root_find(start, ROOT_EVALUATE, root, e);
 
 	free(start);
 	if (r < 0)
@@ -180,8 +180,8 @@ test_refusals(void)
 	refused("two", "holds two configs, vx.config.json and vx.config.mjs");
 	ws_write("script/package.json", "{'workspaces': ['p/*']}");
 	ws_write("script/p/a/vx.config.ts", "");
-	refused("script",
-		"p/a/vx.config.ts: JavaScript and TypeScript configs are not in this vx yet");
+	setenv("PATH", ws_path, 1);
+	refused("script", "p/a/vx.config.ts: no runtime of JavaScript is on the PATH");
 
 	ws_write("out/package.json", "{'workspaces': ['p/*']}");
 	ws_write("elsewhere/package.json", "{}");
