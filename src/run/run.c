@@ -22,6 +22,7 @@
 #include "util/loop.h"
 #include "util/num.h"
 #include "util/path.h"
+#include "util/proc.h"
 #include "util/stop.h"
 #include "util/strbuf.h"
 #include "workspace/files.h"
@@ -35,6 +36,7 @@
 enum {
 	WAIT_MAX_MS = 2147483647,
 	READY_NOTICE_MS = 10000, /* VX_READY_NOTICE_MS */
+	CONFIG_KILL_MS = 2000,   /* for what configs have left behind */
 };
 
 bool
@@ -187,6 +189,8 @@ load(struct run *r, const struct run_options *o, struct err *e)
 		*e = git;
 		ret = -1;
 	}
+	/* No task runs yet, and git is gone: what is there was started by a config, and let go. */
+	proc_kill_descendants(NULL, 0, clock_monotonic_ns() + (uint64_t)CONFIG_KILL_MS * 1000000);
 	return ret;
 }
 

@@ -168,6 +168,35 @@ for r in $RUNTIMES; do
 	refused "one that what it imports wants" 'b/one.mjs: imports "some", which no node_modules' 'import "./one.mjs"; export default {};'
 done
 
+# Asked to stop, vx stops who evaluates, wherever it is; killed, it takes that with it.
+first=${RUNTIMES# }
+only "${first%% *}"
+fifo began
+cat >b/vx.config.mjs <<J
+import fs from "node:fs";
+import { spawn } from "node:child_process";
+const held = fs.openSync("$T/began", "w");
+spawn("sh", ["-c", "while :; do :; done"], { stdio: ["ignore", held, "inherit"], detached: true });
+fs.writeSync(held, "x\\n");
+for (;;);
+J
+# NAME SIGNAL CODE
+stopped() {
+	PATH=$T/bin bg run t --all
+	exec 8<"$T/began"
+	read -r line <&8
+	is "$line" x "$1: a config has begun"
+	kill -s "$2" "$BG"
+	bg_wait
+	is "$RC" "$3" "$1: the exit code"
+	timeout 30 cat <&8 >"$T/rest"
+	is $? 0 "$1: nothing that it was or started is left"
+	exec 8<&-
+}
+stopped "an interrupt" INT 130
+stopped "a polite end" TERM 143
+stopped "a kill" KILL 137
+
 # A workspace config is of the same kind.
 first=${RUNTIMES# }
 only "${first%% *}"
