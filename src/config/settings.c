@@ -311,7 +311,7 @@ settings_load(int rootfd, const struct script *script, struct arena *a, struct s
 	int r;
 
 	if (script && script->json) {
-		if (json_parse(script->json, script->len, script->path, false, &doc, e) < 0)
+		if (json_parse(script->json, script->len, script->path, true, &doc, e) < 0)
 			return -1;
 		doc.evaluated = true;
 	} else if (json_load(rootfd, name, name, true, &doc, &missing) < 0) {
