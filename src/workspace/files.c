@@ -117,8 +117,8 @@ list_add(struct list *l, const char *path, size_t n)
 	strbuf_addch(&l->text, '\0');
 }
 
-static bool
-is_never_listed(const char *path, bool tracked)
+bool
+files_is_never_listed(const char *path, bool tracked)
 {
 	return path_find(path, ".vx") || path_find(path, ".git") ||
 	       (!tracked && path_find(path, "node_modules"));
@@ -153,7 +153,7 @@ take_listing(struct list *l, const struct strbuf *said, struct err *e)
 	while ((r = git_next_record(said, &at, &rec, e)) > 0) {
 		if (is_tracked_state(&rec))
 			return refuse_tracked_state(&rec, e);
-		if (is_never_listed(rec.path, rec.tracked))
+		if (files_is_never_listed(rec.path, rec.tracked))
 			continue;
 		if (rec.is_repo) {
 			strvec_push_take(&l->walks, xmemdupz(rec.path, rec.len));

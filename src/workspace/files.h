@@ -29,6 +29,8 @@ struct files_request {
 int files_start(int rootfd, const char *root_path, struct files_request *ret, struct err *e);
 int files_finish(struct files_request *rq, int rootfd, struct files *ret, struct err *e);
 void files_release(struct files *f);
+/* What is no file for vx, though git lists it. */
+bool files_is_never_listed(const char *path, bool tracked);
 
 /* The range [*ret_from, *ret_to) that holds all paths at or below dir. Names that sort between dir
  * and "dir/" ("dir-x" for "dir") may lie in it too: path_is_within tells them apart. */

@@ -63,19 +63,66 @@ git_find_work_tree(const char *root_path, char **ret_top, char **ret_git_dir)
 
 /* The user's environment less all that steers git, plus what keeps it still. */
 static void
-make_env(struct strvec *env, const char *git_dir, const char *top)
+make_env(struct strvec *env, const struct git_repo *r)
 {
+	size_t n = r->filters ? r->filters->n : 0;
+
 	for (char **v = environ; *v; v++)
 		if (strncmp(*v, "GIT_", 4) != 0)
 			strvec_push(env, *v);
-	strvec_setenv(env, "GIT_DIR", git_dir);
-	strvec_setenv(env, "GIT_WORK_TREE", top);
+	strvec_setenv(env, "GIT_DIR", r->git_dir);
+	strvec_setenv(env, "GIT_WORK_TREE", r->top);
 	strvec_setenv(env, "GIT_OPTIONAL_LOCKS", "0");
 	strvec_setenv(env, "GIT_TERMINAL_PROMPT", "0");
 	/* A partial clone may want to fetch: its config would choose the program. */
 	strvec_setenv(env, "GIT_NO_LAZY_FETCH", "1");
 	strvec_setenv(env, "GIT_ALLOW_PROTOCOL", "none");
 	strvec_setenv(env, "LC_ALL", "C");
+	/* Not by -c, which would end a name at its first '='. An empty command is none. */
+	strvec_pushf(env, "GIT_CONFIG_COUNT=%zu", n);
+	for (size_t i = 0; i < n; i++) {
+		strvec_pushf(env, "GIT_CONFIG_KEY_%zu=%s", i, r->filters->v[i]);
+		strvec_pushf(env, "GIT_CONFIG_VALUE_%zu=", i);
+	}
+}
+
+/* What every command begins with. Names differ by case here, whatever the machine thought that made the
+ * repository: with core.ignorecase an untracked FOO beside a tracked foo is not listed. */
+static void
+make_argv(struct strvec *argv, const char *const *args)
+{
+	static const char *const first[] = {"git", "--no-optional-locks", "--literal-pathspecs",
+		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c",
+		"core.untrackedCache=false", "-c", "core.ignorecase=false"};
+
+	for (size_t i = 0; i < array_len(first); i++)
+		strvec_push(argv, first[i]);
+	for (size_t i = 0; args[i]; i++)
+		strvec_push(argv, args[i]);
+}
+
+static int
+start(const struct git_repo *r, const char *const *args, struct git_job *ret, struct err *e)
+{
+	cleanup_strvec struct strvec argv = STRVEC_INIT, env = STRVEC_INIT;
+	cleanup_close int out = memfd_create("vx-git", MFD_CLOEXEC);
+	cleanup_close int err = memfd_create("vx-git-err", MFD_CLOEXEC);
+	/* For a child's directory an O_PATH fd is enough, fchdir takes it. */
+	struct proc_fd fds[] = {{out, 1}, {err, 2}};
+	struct proc_spec spec = {
+		.file = r->git, .cwd = r->dirfd, .fds = fds, .nfds = array_len(fds)};
+	struct proc p;
+
+	if (out < 0 || err < 0)
+		return err_set(e, ERR_IO, errno, "memfd_create");
+	make_argv(&argv, args);
+	make_env(&env, r);
+	spec.argv = strvec_argv(&argv);
+	spec.env = strvec_argv(&env);
+	if (proc_start(&spec, &p, e))
+		return -1;
+	*ret = (struct git_job){p, take_fd(&out), take_fd(&err)};
+	return 0;
 }
 
 int
@@ -83,34 +130,11 @@ git_list_start(const char *git, int rootfd, const char *git_dir, const char *top
 	struct git_job *ret, struct err *e)
 {
 	/* -t and -s: a letter says tracked or not, a mode shows submodules. Nothing here makes git
-	 * look into a file, for which its config could name a program (a filter). Names differ by
-	 * case here, whatever the machine thought that made the repository: with core.ignorecase an
-	 * untracked FOO beside a tracked foo is not listed. */
-	static const char *const args[] = {"git", "--no-optional-locks", "--literal-pathspecs",
-		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c",
-		"core.untrackedCache=false", "-c", "core.ignorecase=false", "ls-files", "-z", "-t",
-		"-s", "--cached", "--others", "--exclude-standard", "--", NULL};
-	cleanup_strvec struct strvec argv = STRVEC_INIT, env = STRVEC_INIT;
-	cleanup_close int out = memfd_create("vx-git", MFD_CLOEXEC);
-	cleanup_close int err = memfd_create("vx-git-err", MFD_CLOEXEC);
-	/* For a child's directory an O_PATH fd is enough, fchdir takes it. */
-	struct proc_fd fds[] = {{out, 1}, {err, 2}};
-	struct proc_spec spec = {.file = git, .cwd = rootfd, .fds = fds, .nfds = array_len(fds)};
-	struct proc p;
+	 * look into a file, for which its config could name a program (a filter). */
+	const char *const args[] = {"ls-files", "-z", "-t", "-s", "--cached", "--others",
+		"--exclude-standard", "--", *dir ? dir : NULL, NULL};
 
-	if (out < 0 || err < 0)
-		return err_set(e, ERR_IO, errno, "memfd_create");
-	for (size_t i = 0; args[i]; i++)
-		strvec_push(&argv, args[i]);
-	if (*dir)
-		strvec_push(&argv, dir);
-	make_env(&env, git_dir, top);
-	spec.argv = strvec_argv(&argv);
-	spec.env = strvec_argv(&env);
-	if (proc_start(&spec, &p, e))
-		return -1;
-	*ret = (struct git_job){p, take_fd(&out), take_fd(&err)};
-	return 0;
+	return start(&(struct git_repo){git, rootfd, git_dir, top, NULL}, args, ret, e);
 }
 
 /* git's own words, on one line. */
@@ -123,10 +147,11 @@ git_failed(int err, int status, struct err *e)
 		strbuf_reset(&text);
 	strbuf_add_sanitised(&line, text.buf, strcspn(text.buf, "\n"));
 	if (line.len)
-		return err_set(e, ERR_IO, 0, "list files: git: %s", line.buf);
-	return err_set(e, ERR_IO, 0, "list files: git ended with code %d", proc_exit_code(status));
+		return err_set(e, ERR_IO, 0, "git: %s", line.buf);
+	return err_set(e, ERR_IO, 0, "git ended with code %d", proc_exit_code(status));
 }
 
+/* As git_ask. */
 static int
 read_answer(struct git_job *j, struct strbuf *ret, struct err *e)
 {
@@ -135,23 +160,58 @@ read_answer(struct git_job *j, struct strbuf *ret, struct err *e)
 
 	if (proc_wait(&j->proc, &status))
 		return err_set(e, ERR_IO, errno, "wait for git");
-	if (status)
-		return git_failed(j->err, status, e);
+	if (status) {
+		git_failed(j->err, status, e);
+		return 0;
+	}
 	if (!fstat(j->out, &st) && st.st_size < LISTING_MAX)
 		strbuf_grow(ret, (size_t)st.st_size + FD_READ_ROOM);
 	if (lseek(j->out, 0, SEEK_SET) < 0 || fd_read_all(j->out, ret, LISTING_MAX))
-		return err_set(e, ERR_IO, errno, "list files");
-	return 0;
+		return err_set(e, ERR_IO, errno, "read what git said");
+	return 1;
 }
 
-int
-git_list_end(struct git_job *j, struct strbuf *ret, struct err *e)
+static int
+finish(struct git_job *j, struct strbuf *ret, struct err *e)
 {
 	int r = read_answer(j, ret, e);
 
 	fd_close(&j->out);
 	fd_close(&j->err);
 	return r;
+}
+
+int
+git_list_end(struct git_job *j, struct strbuf *ret, struct err *e)
+{
+	return finish(j, ret, e) == 1 ? 0 : err_wrap(e, "list files");
+}
+
+int
+git_ask(const struct git_repo *r, const char *const *args, struct strbuf *ret, struct err *e)
+{
+	struct git_job job;
+
+	return start(r, args, &job, e) ? -1 : finish(&job, ret, e);
+}
+
+int
+git_find_filters(const struct git_repo *r, struct strvec *ret, struct err *e)
+{
+	static const char *const args[] = {"config", "-z", "--name-only", "--get-regexp",
+		"^filter\\..*\\.(clean|smudge|process|required)$", NULL};
+	cleanup_strbuf struct strbuf said = STRBUF_INIT;
+	struct err none = ERR_INIT;
+	int found = git_ask(r, args, &said, &none);
+
+	if (found < 0) {
+		*e = none;
+		return -1;
+	}
+	for (const char *key = said.buf; found && *key; key += strlen(key) + 1)
+		if (!strvec_contains(ret, key))
+			strvec_push(ret, key);
+	return 0;
 }
 
 /* "? path", or "H 100644 <id> <stage>\tpath"; an untracked nested repository ends in '/'. */
@@ -176,6 +236,9 @@ parse_record(const char *p, size_t n, struct git_record *ret)
 		if (r.id + r.id_len + 3 != path)
 			return false;
 		r.unmerged = r.id[r.id_len + 1] != '0';
+		r.is_assumed = *p >= 'a' && *p <= 'z';
+		r.is_skipped = *p == 'S' || *p == 's';
+		r.is_executable = !strncmp(p + MODE, "100755 ", ID - MODE);
 		r.is_link = !strncmp(p + MODE, "120000 ", ID - MODE);
 		r.is_repo = !strncmp(p + MODE, "160000 ", ID - MODE);
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one question that vx has for git, asked so that nothing that a repository's config names can
- * start: which files are at or below a directory, tracked or untracked and not ignored. Used by files.c
- * (which files exist) and precious.c (which of them git could give back) alone.
+ * What vx asks of git, asked so that nothing that a repository's config names can start: no hook, no
+ * filter, no program of a diff driver, no transport; and nothing of the repository is written. Used by files.c
+ * (which files exist), precious.c (which of them git could give back) and changes.c (which are other than
+ * they were) alone.
  */
 #ifndef WORKSPACE_GIT_H
 #define WORKSPACE_GIT_H
@@ -12,6 +13,7 @@
 
 struct err;
 struct strbuf;
+struct strvec;
 
 /* The program, on vx's own PATH but outside the workspace, which a package could have put one into
  * (node_modules/.bin is on the PATH of what npm starts): owned, or NULL. */
@@ -38,11 +40,28 @@ struct git_record {
 	size_t len; /* of path, which may go on with a '/' */
 	/* Only what is tracked: */
 	bool is_link;
+	bool is_executable;
 	bool unmerged;
-	const char *id; /* of what the index holds: id_len hex digits */
+	bool is_assumed; /* git was told to take it for unchanged */
+	bool is_skipped; /* git was told that it need not be in the work tree */
+	const char *id;  /* of what the index holds: id_len hex digits */
 	size_t id_len;
 };
 /* The record at *at, which moves on to the next; it borrows from `said`. 1, 0 no more, -1. */
 int git_next_record(const struct strbuf *said, size_t *at, struct git_record *ret, struct err *e);
+
+/* A repository to be asked other questions. */
+struct git_repo {
+	const char *git; /* the program */
+	int dirfd;       /* the directory, in the work tree, that they are about */
+	const char *git_dir, *top;
+	/* "filter.lfs.clean" and the like, which are asked to be nothing: of the commands that compare content */
+	const struct strvec *filters;
+};
+/* `args`: the command, its options and words, ended by NULL; no word of the user's may stand where it could be
+ * an option. 1: *ret gets what it printed; 0: it said no, by its exit code, and e holds its own words; -1. */
+int git_ask(const struct git_repo *r, const char *const *args, struct strbuf *ret, struct err *e);
+/* The keys of all filters that some config of the repository defines, for git_repo.filters. */
+int git_find_filters(const struct git_repo *r, struct strvec *ret, struct err *e);
 
 #endif

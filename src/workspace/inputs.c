@@ -89,8 +89,8 @@ is_bun_temporary(const char *name, size_t len)
 }
 
 /* Never an input, whatever the globs say. (.git, .vx and untracked node_modules are not listed.) */
-static bool
-is_never_input(const char *path)
+bool
+inputs_is_never(const char *path)
 {
 	for (const char *p = path;;) {
 		size_t n = (size_t)(strchrnul(p, '/') - p);
@@ -113,10 +113,10 @@ is_nested(const struct project *p, const char *path)
 	return false;
 }
 
-static bool
-is_input(const struct project *p, const struct taskdef *t, const char *path)
+bool
+inputs_declare(const struct project *p, const struct taskdef *t, const char *path)
 {
-	if (is_never_input(path))
+	if (inputs_is_never(path))
 		return false;
 	if (!t->cache)
 		return path_is_within(path, p->dir) && !is_nested(p, path);
@@ -126,6 +126,15 @@ is_input(const struct project *p, const struct taskdef *t, const char *path)
 	if (!globset_match(&t->cache->outputs, path))
 		return true;
 	return is_nested(p, path) && !globset_match_nested(&t->cache->outputs, path);
+}
+
+bool
+inputs_may_reach(const struct project *p, const struct taskdef *t, const char *dir)
+{
+	if (!t->cache)
+		return path_is_within(dir, p->dir) && !is_nested(p, dir);
+	return (globset_may_match_below(&t->cache->files, dir) && !is_nested(p, dir)) ||
+	       globset_may_match_below(&t->cache->workspace_files, dir);
 }
 
 /* Whether something of [from, to) is the literal itself or lies below it. */
@@ -285,7 +294,7 @@ is_listed_input(
 	size_t from, to;
 
 	files_below(f, path, &from, &to);
-	return from < to && !strcmp(f->paths[from], path) && is_input(p, t, path);
+	return from < to && !strcmp(f->paths[from], path) && inputs_declare(p, t, path);
 }
 
 int
@@ -367,7 +376,7 @@ inputs_resolve(int rootfd, const struct files *f, const struct project *p, const
 	ranges_join(&ranges);
 	for (size_t i = 0; i < ranges.n; i++)
 		for (size_t k = ranges.v[i].from; k < ranges.v[i].to; k++) {
-			if (!is_input(p, t, f->paths[k]))
+			if (!inputs_declare(p, t, f->paths[k]))
 				continue;
 			GROW(in.paths, in.n + 1, in.cap);
 			in.paths[in.n++] = f->paths[k];

@@ -29,4 +29,11 @@ int inputs_check_absent(int rootfd, const struct files *f, const struct project 
 	const struct taskdef *t, const char *path, struct err *e);
 void inputs_release(struct inputs *in);
 
+/* The same of one name, that need not be there: whether it is an input by what the task declares. */
+bool inputs_declare(const struct project *p, const struct taskdef *t, const char *path);
+/* Whether something below the directory can be one. */
+bool inputs_may_reach(const struct project *p, const struct taskdef *t, const char *dir);
+/* What is in no key, whatever the globs say. */
+bool inputs_is_never(const char *path);
+
 #endif

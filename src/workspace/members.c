@@ -343,6 +343,16 @@ members_claim(const struct members *m, const char *path)
 	return false;
 }
 
+bool
+members_name(const struct members *m, const char *dir)
+{
+	cleanup_strvec struct strvec names = STRVEC_INIT;
+
+	split_path(dir, &names);
+	return names.n && matches_any(m->pos, m->npos, names.v, names.n) &&
+	       !matches_any(m->neg, m->nneg, names.v, names.n);
+}
+
 void
 members_mark(const struct members *m, const char *dir, bool *ret)
 {

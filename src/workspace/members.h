@@ -40,6 +40,9 @@ int members_parse(const struct strvec *globs, const char *source, const char *ro
  * name. */
 bool members_claim(const struct members *m, const char *path);
 
+/* Whether the globs name this directory, be it there or not. */
+bool members_name(const struct members *m, const char *dir);
+
 /* Sets ret[i] for each entry i of the list that names the directory. */
 void members_mark(const struct members *m, const char *dir, bool *ret);
 

@@ -113,6 +113,15 @@ compare(int rootfd, const char *path, const struct git_record *r)
 	return same ? HELD : CHANGED;
 }
 
+bool
+precious_is_held(int rootfd, const char *path, const struct git_record *r)
+{
+	struct stat st;
+
+	return compare(rootfd, path, r) == HELD && !fs_stat_beneath(rootfd, path, &st) &&
+	       (r->is_link || !(st.st_mode & 0100) == !r->is_executable);
+}
+
 static int
 asked_cmp(const void *a, const void *b)
 {

@@ -13,6 +13,7 @@
 #include "util/base.h"
 
 struct err;
+struct git_record;
 
 /* Of the files asked about, those that are there. What is in a nested repository or submodule, which
  * are never asked, counts as untracked. */
@@ -29,5 +30,8 @@ struct precious {
  * or there is no git, so nothing is known; -1. */
 int precious_find(int rootfd, const char *root_path, const char *dir, const char *const *paths,
 	size_t n, struct precious *ret, struct err *e);
+
+/* Whether the file is what git's index holds for it, to the byte and with its executable bit. */
+bool precious_is_held(int rootfd, const char *path, const struct git_record *r);
 
 #endif

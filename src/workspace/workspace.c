@@ -570,23 +570,22 @@ load_members(struct loading *l, struct err *e)
 {
 	cleanup_strvec struct strvec dirs = STRVEC_INIT;
 	cleanup_free bool *hit = xcalloc(l->root->members.n + 1, sizeof(*hit));
-	struct members members;
+	struct members *members = &l->w->members;
 	int r;
 
 	if (load_member(l, "", e) < 0)
 		return -1;
 	if (!l->root->source)
 		return check_members(l, hit, e);
-	if (members_parse(&l->root->members, l->root->source, l->root->path, &l->w->arena, &members,
+	if (members_parse(&l->root->members, l->root->source, l->root->path, &l->w->arena, members,
 		    e) < 0)
 		return -1;
-	r = members_expand(&members, l->root->fd, &dirs, e);
+	r = members_expand(members, l->root->fd, &dirs, e);
 	for (size_t i = 0; i < dirs.n && r >= 0; i++) {
 		r = load_member(l, dirs.v[i], e);
 		if (r > 0)
-			members_mark(&members, dirs.v[i], hit);
+			members_mark(members, dirs.v[i], hit);
 	}
-	members_release(&members);
 	return r < 0 ? -1 : check_members(l, hit, e);
 }
 
@@ -785,6 +784,7 @@ workspace_load(const struct root *root, int statefd, struct workspace *ret, stru
 	arena_init(&w.arena);
 	htab_init(&w.by_name);
 	htab_init(&w.by_dir);
+	members_init(&w.members);
 	settings_init(&w.settings);
 	w.path = arena_strdup(&w.arena, root->path);
 	r = load(&l, e);
@@ -810,8 +810,15 @@ workspace_release(struct workspace *w)
 {
 	htab_release(&w->by_name);
 	htab_release(&w->by_dir);
+	members_release(&w->members);
 	arena_release(&w->arena);
 	*w = (struct workspace){.rootfd = -1};
+}
+
+bool
+workspace_would_hold(const struct workspace *w, const char *dir)
+{
+	return !*dir || members_name(&w->members, dir);
 }
 
 struct project *

@@ -10,6 +10,7 @@
 #include "config/taskdef.h"
 #include "util/arena.h"
 #include "util/htab.h"
+#include "workspace/members.h"
 
 struct err;
 struct root;
@@ -39,6 +40,7 @@ struct workspace {
 	size_t nprojects;
 	struct htab by_name;
 	struct htab by_dir;
+	struct members members; /* that its projects were found by; none: it is a single one */
 	/* Those with outputs in other projects than their own (taskdef_leaves_project). */
 	const struct taskdef **far;
 	size_t nfar;
@@ -54,6 +56,8 @@ void workspace_release(struct workspace *w);
 
 /* The project whose directory is, or most deeply holds, `dir`. NULL: none. */
 struct project *workspace_project_at(const struct workspace *w, const char *dir);
+/* Whether the directory would be one, had it a manifest or a config. */
+bool workspace_would_hold(const struct workspace *w, const char *dir);
 /* By name, or "//" for the root project. */
 struct project *workspace_project(const struct workspace *w, const char *name);
 /* NULL: it has none of that name. */
