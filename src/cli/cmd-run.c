@@ -4,21 +4,26 @@
  */
 #include "cli/cmd.h"
 #include "cli/opt.h"
+#include "cli/pick.h"
 #include "run/run.h"
 #include "util/alloc.h"
 #include "util/err.h"
 #include "util/num.h"
 #include "util/strbuf.h"
+#include <strings.h>
 
 enum opt_id {
+	O_AFFECTED,
 	O_ALL,
 	O_CACHE,
 	O_CACHE_DIR,
 	O_CONCURRENCY,
 	O_CONTINUE,
 	O_DRY,
+	O_EXCLUDE,
 	O_FILTER,
 	O_FORCE,
+	O_GRAPH,
 	O_HELP,
 	O_NO_CACHE,
 	O_OUTPUT_LOGS,
@@ -31,7 +36,10 @@ enum opt_id {
 static const struct opt run_opts[] = {
 	{"all", OPT_FLAG, NULL, "every project that has the task", O_ALL},
 	{"filter", OPT_VALUE, "PATTERN",
-		"projects by name, ./dir, `...` both ways, `!` (repeatable)", O_FILTER},
+		"projects by name, ./dir, tag:t, [ref], `...`, `!` (repeatable)", O_FILTER},
+	{"affected", OPT_OPEN, "BASE", "what a git change since BASE reaches", O_AFFECTED},
+	{"exclude-dependencies", OPT_OPTIONAL, "TASK,…",
+		"without these, or all, that tasks depend on", O_EXCLUDE},
 	{"concurrency", OPT_VALUE, "N|N%", "commands at a time (default: usable cores)",
 		O_CONCURRENCY},
 	{"continue", OPT_OPTIONAL, "never|deps-ok|always",
@@ -43,15 +51,14 @@ static const struct opt run_opts[] = {
 	{"force", OPT_FLAG, NULL, "run all, and save the results", O_FORCE},
 	{"no-cache", OPT_FLAG, NULL, "neither read nor write the cache", O_NO_CACHE},
 	{"cache-dir", OPT_VALUE, "PATH", "where the cache lives (default: .vx/cache)", O_CACHE_DIR},
-	{"dry", OPT_OPTIONAL, "text", "print the plan and the predicted hits, run no task", O_DRY},
+	{"dry", OPT_OPTIONAL, "text|json", "print the plan and the predicted hits, run no task",
+		O_DRY},
+	{"graph", OPT_OPEN, "FILE", "print the graph in the DOT language, run nothing", O_GRAPH},
 	{"output-logs", OPT_VALUE, "full|errors-only|hash-only|none",
 		"what of the tasks is printed", O_OUTPUT_LOGS},
 	{"help", OPT_FLAG, NULL, "print this page", O_HELP},
-	{"affected", OPT_LATER, NULL, NULL, O_LATER},
 	{"download", OPT_LATER, NULL, NULL, O_LATER},
-	{"exclude-dependencies", OPT_LATER, NULL, NULL, O_LATER},
 	{"frozen", OPT_LATER, NULL, NULL, O_LATER},
-	{"graph", OPT_LATER, NULL, NULL, O_LATER},
 	{"profile", OPT_LATER, NULL, NULL, O_LATER},
 	{"report", OPT_LATER, NULL, NULL, O_LATER},
 	{"report-file", OPT_LATER, NULL, NULL, O_LATER},
@@ -122,16 +129,58 @@ set_layers(struct cache_flags *c, const char *value, struct err *e)
 	}
 }
 
+/* "build,app#test" */
+static int
+add_names(struct strvec *names, const char *value, struct err *e)
+{
+	for (;; value++) {
+		size_t n = strcspn(value, ",");
+
+		if (!n)
+			return err_set(e, ERR_USAGE, 0,
+				"--exclude-dependencies: an empty name; write "
+				"--exclude-dependencies=build,app#test");
+		strvec_push_take(names, xmemdupz(value, n));
+		value += n;
+		if (!*value)
+			return 0;
+	}
+}
+
+/* An ending that asks for what dot(1) makes of it. */
+static int
+check_graph_file(const char *file, struct err *e)
+{
+	static const char *const others[] = {"svg", "png", "pdf", "ps", "eps", "jpg", "jpeg", "gif",
+		"webp", "html", "json", "mmd", "mermaid"};
+	const char *dot = strrchr(file, '.');
+	cleanup_strbuf struct strbuf shown = STRBUF_INIT;
+
+	for (size_t i = 0; dot && i < array_len(others); i++) {
+		if (strcasecmp(dot + 1, others[i]) != 0)
+			continue;
+		strbuf_add_sanitised(&shown, file, strlen(file));
+		return err_set(e, ERR_USAGE, 0,
+			"--graph=%s: vx writes the DOT language alone: vx run … --graph | dot -T%s",
+			shown.buf, others[i]);
+	}
+	return 0;
+}
+
 static int
 set_option(struct run_options *o, struct cache_flags *c, int id, const char *value, struct err *e)
 {
 	static const char *const continues[] = {"deps-ok", "never", "always"};
 	static const char *const logs[] = {"full", "errors-only", "hash-only", "none"};
 	static const char *const sandboxes[] = {"off"};
-	static const char *const dries[] = {"text"};
+	static const char *const dries[] = {"text", "json"};
 	int i;
 
 	switch ((enum opt_id)id) {
+	case O_AFFECTED:
+		o->affected = true;
+		o->base = value;
+		return 0;
 	case O_ALL:
 		o->all = true;
 		return 0;
@@ -148,16 +197,22 @@ set_option(struct run_options *o, struct cache_flags *c, int id, const char *val
 		o->cont = (enum continue_mode)i;
 		return i < 0 ? -1 : 0;
 	case O_DRY:
-		o->dry = true;
-		if (value && !strcmp(value, "json"))
-			return err_set(e, ERR_USAGE, 0, "--dry=json is not in this vx yet");
-		return value && one_of("dry", value, dries, array_len(dries), e) < 0 ? -1 : 0;
+		i = value ? one_of("dry", value, dries, array_len(dries), e) : 0;
+		o->dry = i == 1 ? DRY_JSON : DRY_TEXT;
+		return i < 0 ? -1 : 0;
+	case O_EXCLUDE:
+		o->leave_out = true;
+		return value ? add_names(&o->left_out, value, e) : 0;
 	case O_FILTER:
 		strvec_push(&o->filters, value);
 		return 0;
 	case O_FORCE:
 		c->force = true;
 		return 0;
+	case O_GRAPH:
+		o->graph = true;
+		o->graph_file = value;
+		return value ? check_graph_file(value, e) : 0;
 	case O_NO_CACHE:
 		c->no_cache = true;
 		return 0;
@@ -203,8 +258,9 @@ parse(struct run_options *o, int argc, char *const *argv, struct err *e)
 		return -1;
 	if (help)
 		return 1;
-	if (!o->words.n)
-		return err_set(e, ERR_USAGE, 0, "which task? vx run build, vx run app#test");
+	if (o->dry && o->graph)
+		return err_set(
+			e, ERR_USAGE, 0, "--dry and --graph are two plans: ask for one of them");
 	if (c.force && c.no_cache)
 		return err_set(e, ERR_USAGE, 0, "--force and --no-cache contradict each other");
 	o->no_read = c.no_read || c.no_cache || c.force;
@@ -235,7 +291,7 @@ print_help(void)
 	fputs("usage: vx run [OPTIONS] TASK… [-- ARGS]\n\n"
 	      "Runs the tasks of the current directory's project and what they depend on.\n"
 	      "TASK is a name, PROJECT#TASK, or //#TASK for the root project. ARGS go to the\n"
-	      "requested commands.\n\n",
+	      "requested commands. Without a TASK, on a terminal, vx asks which one.\n\n",
 		stdout);
 	opt_print_help(run_opts);
 }
@@ -252,12 +308,16 @@ cmd_run(int argc, char *const *argv, struct err *e)
 	if (code == 1) {
 		print_help();
 		code = 0;
-	} else if (!code) {
-		code = run_workspace(&o, &product, e);
+	} else {
+		if (!code && !o.words.n)
+			code = pick_task(&o, &o.words, e);
+		if (!code)
+			code = run_workspace(&o, &product, e);
 		fwrite(product.buf, 1, product.len, stdout);
 	}
 	strvec_release(&o.words);
 	strvec_release(&o.filters);
+	strvec_release(&o.left_out);
 	free(command);
 	return code;
 }

@@ -106,6 +106,10 @@ opt_next(struct opt_parser *p, int *ret_id, const char **ret_value, struct err *
 				return err_set(
 					e, ERR_USAGE, 0, "--%s= has an empty value", o->name);
 			break;
+		case OPT_OPEN:
+			if (value && !*value)
+				value = NULL;
+			break;
 		}
 		*ret_id = o->id;
 		*ret_value = value;
@@ -125,7 +129,7 @@ opt_print_help(const struct opt *table)
 		strbuf_addf(&left, "--%s", table->name);
 		if (table->arg == OPT_VALUE)
 			strbuf_addf(&left, " %s", table->metavar);
-		else if (table->arg == OPT_OPTIONAL)
+		else if (table->arg == OPT_OPTIONAL || table->arg == OPT_OPEN)
 			strbuf_addf(&left, "[=%s]", table->metavar);
 		printf("  %-34s %s\n", left.buf, table->help);
 	}

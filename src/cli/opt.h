@@ -16,7 +16,8 @@ enum opt_arg {
 	OPT_FLAG,     /* --force */
 	OPT_VALUE,    /* --filter P, --filter=P */
 	OPT_OPTIONAL, /* --continue, --continue=never */
-	OPT_LATER,    /* known, refused: "not in this vx yet" */
+	OPT_OPEN,  /* the same; with an empty value as with none: --graph, --graph=, --graph=FILE */
+	OPT_LATER, /* known, refused: "not in this vx yet" */
 };
 
 struct opt {

@@ -5,6 +5,7 @@
 #include "util/err.h"
 #include "util/fd.h"
 #include "util/strbuf.h"
+#include "util/utf8.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -97,6 +98,22 @@ add_string(const char *s, size_t n, struct strbuf *out)
 			strbuf_addf(out, "\\u%04X", (unsigned)(unsigned char)s[i]);
 	}
 	strbuf_addch(out, '"');
+}
+
+void
+json_add_string(const char *s, size_t n, struct strbuf *out)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+
+	for (size_t i = 0, len; i < n; i += len) {
+		len = utf8_char(s + i, n - i);
+		if (len)
+			strbuf_add(&text, s + i, len);
+		else
+			strbuf_addf(&text, "\\x%02X", (unsigned)(unsigned char)s[i]);
+		len += !len;
+	}
+	add_string(text.buf, text.len, out);
 }
 
 static int

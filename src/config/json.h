@@ -119,6 +119,9 @@ const char *json_kind(const struct json *value);
  * blanks, the shortest escapes. (Reals stand as they were written.) */
 void json_canonical(const struct json *value, struct strbuf *out);
 
+/* Appends a string with its quotes; what is no UTF-8 as the text "\xNN". */
+void json_add_string(const char *s, size_t n, struct strbuf *out);
+
 /* A path of keys and indexes to a value, on the stack of the one who descends. */
 struct json_at {
 	const struct json_doc *doc;

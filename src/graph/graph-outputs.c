@@ -352,7 +352,8 @@ link_idle(const struct claims *c, const struct graph *g, struct graph *ret, stru
 			const struct node *node = c->pairs[i][k]->node;
 
 			if (!runs(g, node))
-				requests[n++] = (struct request){node->project, node->def};
+				requests[n++] = (struct request){
+					.project = node->project, .def = node->def};
 		}
 	return graph_build(g->w, requests, n, ret, e);
 }

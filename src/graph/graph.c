@@ -367,6 +367,14 @@ graph_node(const struct graph *g, const char *id)
 	return htab_get(&g->by_id, id);
 }
 
+struct node *
+graph_node_of(const struct graph *g, const struct project *p, const struct taskdef *def)
+{
+	cleanup_free char *id = xasprintf("%s#%s", p->is_root ? "//" : p->name, def->name);
+
+	return graph_node(g, id);
+}
+
 bool
 graph_needs(const struct node *node, const struct node *other)
 {

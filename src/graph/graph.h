@@ -32,10 +32,15 @@ struct node {
 	 * was granted. */
 	bool reads_ahead;
 	bool requested;
-	uint32_t priority; /* number of transitive dependents (order.c) */
-	size_t index;      /* in graph.nodes */
+	/* --exclude-dependencies: no command of it is run and nothing restored; it is keyed, and keeps its
+	 * place in the order. */
+	bool left_out;
+	const struct node *rests_on; /* one that is left out, whose key its own is made of; NULL */
+	uint32_t priority;           /* number of transitive dependents (order.c) */
+	size_t index;                /* in graph.nodes */
 };
 static inline bool node_is_group(const struct node *n);
+static inline bool node_is_idle(const struct node *n);
 
 struct graph {
 	const struct workspace *w; /* that it was built from */
@@ -51,16 +56,24 @@ struct graph {
 struct request {
 	struct project *project;
 	struct taskdef *def;
+	bool anchored; /* named with its project: no scope is asked about it */
 };
 int graph_build(const struct workspace *w, const struct request *requested, size_t n,
 	struct graph *ret, struct err *e);
 void graph_release(struct graph *g);
 struct node *graph_node(const struct graph *g, const char *id);
+/* That of the task, which is in the graph. */
+struct node *graph_node_of(
+	const struct graph *g, const struct project *p, const struct taskdef *def);
 
 /* Refuses tasks whose outputs provably overlap (spec/config.md §3, graph-level output rules), and
  * cached tasks whose inputs can match another task's outputs; names both
  * tasks and the exclusion to add. What a rule that is off allows is noted in the nodes. */
 int graph_check_outputs(struct graph *g, struct err *e);
+/* After order_sort. Leaves out what the requested tasks need by edges to these alone: "build", "app#build"; none:
+ * by any edge. A name that no project declares is refused. */
+int graph_leave_out(struct graph *g, const char *const *names, size_t n, struct err *e);
+
 /* Whether the node needs the other one, transitively. */
 bool graph_needs(const struct node *node, const struct node *other);
 
@@ -73,6 +86,12 @@ static inline bool
 node_is_group(const struct node *n)
 {
 	return !n->def->command;
+}
+/* Nothing is run of it. */
+static inline bool
+node_is_idle(const struct node *n)
+{
+	return n->left_out || node_is_group(n);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/scope.h"
 #include "config/upstream.h"
+#include "graph/affected.h"
 #include "graph/graph.h"
 #include "util/alloc.h"
 #include "util/arena.h"
@@ -61,14 +62,63 @@ scope_add_list(struct strbuf *sb, const char *const *names, size_t n, size_t sho
 		strbuf_addf(sb, " and %zu more", n - shown);
 }
 
+void
+scope_bases_release(struct scope_bases *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		touched_release(b->v[i].touched);
+		free(b->v[i].touched);
+		free(b->v[i].ref);
+	}
+	free(b->v);
+	*b = (struct scope_bases){0};
+}
+
+static bool
+is_same_ref(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : !a && !b;
+}
+
+int
+scope_touched(const struct workspace *w, struct scope_bases *b, const char *ref,
+	const struct touched **ret, struct err *e)
+{
+	struct touched *t;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (is_same_ref(b->v[i].ref, ref)) {
+			*ret = b->v[i].touched;
+			return 0;
+		}
+	t = xcalloc(1, sizeof(*t));
+	if (touched_find(w, ref, b->widening, b->nwidening, t, e)) {
+		free(t);
+		return -1;
+	}
+	GROW(b->v, b->n + 1, b->cap);
+	b->v[b->n++] = (struct scope_base){ref ? xstrdup(ref) : NULL, t};
+	*ret = t;
+	return 0;
+}
+
 struct filter {
-	const char *text; /* as typed */
-	char *base;       /* what is left without the operators */
+	const char *text;  /* as typed */
+	char *base;        /* what is left without the operators and the ref; "": everything */
+	char *ref;         /* of "[ref]"; NULL */
+	bool deps_changed; /* "base...[ref]" */
 	bool exclude;
 	bool up;   /* "...p": dependents */
 	bool down; /* "p...": dependencies */
 	bool not_itself;
 };
+
+static void
+filter_release(struct filter *f)
+{
+	free(f->base);
+	free(f->ref);
+}
 
 static bool
 strip_end(char *s, const char *end)
@@ -81,20 +131,39 @@ strip_end(char *s, const char *end)
 	return true;
 }
 
+/* Takes "[ref]" off the end of the base. A '[' that belongs to a directory is escaped. */
+static int
+take_ref(struct filter *f, struct err *e)
+{
+	char *open = f->base;
+
+	while (*open && *open != '[')
+		open += *open == '\\' && open[1] ? 2 : 1;
+	if (!*open)
+		return 0;
+	if (!strip_end(open, "]"))
+		return err_set(e, ERR_USAGE, 0,
+			"--filter \"%s\": a \"[ref]\" stands at the end, with nothing but \"...\" "
+			"after it",
+			f->text);
+	f->ref = xstrdup(open + 1);
+	*open = '\0';
+	f->deps_changed = strip_end(f->base, "...");
+	if (strip_end(f->base, "^"))
+		return err_set(e, ERR_USAGE, 0,
+			"--filter \"%s\": write \"p...[ref]\" for what of p has changed or depends "
+			"on "
+			"what has, or \"...^[ref]\" for what depends on it",
+			f->text);
+	return 0;
+}
+
 static int
 filter_parse(const char *text, struct filter *ret, struct err *e)
 {
 	struct filter f = {.text = text, .exclude = *text == '!'};
 	const char *s = text + f.exclude;
 
-	if (strchr(s, '[') || strchr(s, '{') || !strncmp(s, "tag:", 4))
-		return err_set(e, ERR_USAGE, 0,
-			"--filter \"%s\": %s filters are not in this vx yet; select by name, by "
-			"\"@scope/*\" or by \"./dir\"",
-			text,
-			strchr(s, '[')   ? "[ref]"
-			: strchr(s, '{') ? "{dir}"
-					 : "tag:");
 	if (!strncmp(s, "...", 3)) {
 		f.up = true;
 		s += 3;
@@ -108,8 +177,12 @@ filter_parse(const char *text, struct filter *ret, struct err *e)
 		f.down = true;
 		f.not_itself |= strip_end(f.base, "^");
 	}
-	if (!*f.base || !strcmp(f.base, "^") || !strcmp(f.base, "!")) {
-		free(f.base);
+	if (take_ref(&f, e)) {
+		filter_release(&f);
+		return -1;
+	}
+	if (!f.ref && (!*f.base || !strcmp(f.base, "^") || !strcmp(f.base, "!"))) {
+		filter_release(&f);
 		return err_set(
 			e, ERR_USAGE, 0, "--filter \"%s\" names no project, only operators", text);
 	}
@@ -120,19 +193,22 @@ filter_parse(const char *text, struct filter *ret, struct err *e)
 static bool
 is_dir_filter(const char *s)
 {
-	return !strcmp(s, ".") || !strcmp(s, "..") || !strncmp(s, "./", 2) || !strncmp(s, "../", 3);
+	return !strcmp(s, ".") || !strcmp(s, "..") || !strncmp(s, "./", 2) ||
+	       !strncmp(s, "../", 3) || (*s == '{' && s[1] && s[strlen(s) - 1] == '}');
 }
 
-/* "./dir": from the workspace root. A directory that is no project stands for those under it. */
+/* "./dir" or "{dir}": from the workspace root. A directory that is no project stands for those under it. */
 static int
 match_dir(const struct workspace *w, const struct filter *f, struct scope *ret, struct err *e)
 {
-	cleanup_free char *dir = path_normalise(f->base);
+	cleanup_free char *inner =
+		*f->base == '{' ? xmemdupz(f->base + 1, strlen(f->base) - 2) : xstrdup(f->base);
+	cleanup_free char *dir = path_normalise(inner);
 	struct project *exact;
 	struct arena a;
 	struct glob *g;
 
-	if (!strcmp(dir, "..") || !strncmp(dir, "../", 3))
+	if (!strcmp(dir, "..") || !strncmp(dir, "../", 3) || *dir == '/')
 		return err_set(
 			e, ERR_USAGE, 0, "--filter \"%s\" leads out of the workspace", f->text);
 	exact = htab_get(&w->by_dir, dir);
@@ -183,13 +259,42 @@ match_bare(const struct workspace *w, const struct filter *f, struct scope *ret,
 	return 0;
 }
 
+static const char tag_prefix[] = "tag:";
+
+static const char *
+tag_of(const struct filter *f)
+{
+	size_t n = sizeof(tag_prefix) - 1;
+
+	return strncmp(f->base, tag_prefix, n) ? NULL : f->base + n;
+}
+
+static void
+match_tag(const struct workspace *w, const char *pattern, struct scope *ret)
+{
+	for (size_t i = 0; i < w->nprojects; i++) {
+		const struct projectdef *def = &w->projects[i]->def;
+
+		for (size_t k = 0; k < def->ntags; k++)
+			ret->has[i] |= name_matches(pattern, def->tags[k]);
+	}
+}
+
 static int
 match_base(const struct workspace *w, const struct filter *f, struct scope *ret, struct err *e)
 {
 	const struct project *p;
 
+	if (!*f->base) {
+		memset(ret->has, true, ret->n * sizeof(bool));
+		return 0;
+	}
 	if (is_dir_filter(f->base))
 		return match_dir(w, f, ret, e);
+	if (tag_of(f)) {
+		match_tag(w, tag_of(f), ret);
+		return 0;
+	}
 	p = workspace_project(w, f->base);
 	if (p) {
 		ret->has[p->index] = true;
@@ -202,24 +307,56 @@ match_base(const struct workspace *w, const struct filter *f, struct scope *ret,
 	return 0;
 }
 
+/* Appends "; did you mean …?", or the list of what there is. */
+static void
+add_hint(struct strbuf *sb, const char *word, const char *prefix, const char **names, size_t n,
+	size_t shown)
+{
+	const char *near = word ? nearest_name(word, names, n) : NULL;
+
+	if (near) {
+		strbuf_addf(sb, "; did you mean \"%s%s\"?", prefix, near);
+	} else if (shown) {
+		strbuf_adds(sb, scope_there_are(shown));
+		scope_add_list(sb, names, shown, SCOPE_NAMES_SHOWN);
+	}
+}
+
+static int
+refuse_tag(const struct workspace *w, const struct filter *f, struct err *e)
+{
+	cleanup_strbuf struct strbuf hint = STRBUF_INIT;
+	cleanup_free const char **names = NULL;
+	struct htab tags;
+
+	htab_init(&tags);
+	for (size_t i = 0; i < w->nprojects; i++)
+		for (size_t k = 0; k < w->projects[i]->def.ntags; k++)
+			htab_put(&tags, w->projects[i]->def.tags[k], &tags);
+	names = xcalloc(tags.n + 1, sizeof(*names));
+	for (size_t i = 0; i < tags.n; i++)
+		names[i] = tags.entries[i].key;
+	if (!tags.n)
+		strbuf_adds(&hint, "; no project has tags (\"tags\" in a vx.config.json)");
+	add_hint(&hint, tag_of(f), tag_prefix, names, tags.n, tags.n);
+	htab_release(&tags);
+	return err_set(e, ERR_USAGE, 0, "--filter \"%s\" matches no project%s", f->text, hint.buf);
+}
+
 static int
 refuse_unmatched(const struct workspace *w, const struct filter *f, struct err *e)
 {
-	cleanup_free const char **names = xcalloc(w->nprojects * 2, sizeof(*names));
+	cleanup_free const char **names = xcalloc(w->nprojects * 2 + 1, sizeof(*names));
 	cleanup_strbuf struct strbuf hint = STRBUF_INIT;
-	const char *near;
 
+	if (tag_of(f))
+		return refuse_tag(w, f, e);
 	for (size_t i = 0; i < w->nprojects; i++) {
 		names[i] = w->projects[i]->name;
 		names[w->nprojects + i] = scope_bare_name(names[i]);
 	}
-	near = is_dir_filter(f->base) ? NULL : nearest_name(f->base, names, w->nprojects * 2);
-	if (near) {
-		strbuf_addf(&hint, "; did you mean \"%s\"?", near);
-	} else if (w->nprojects) {
-		strbuf_adds(&hint, scope_there_are(w->nprojects));
-		scope_add_list(&hint, names, w->nprojects, SCOPE_NAMES_SHOWN);
-	}
+	add_hint(&hint, is_dir_filter(f->base) ? NULL : f->base, "", names, w->nprojects * 2,
+		w->nprojects);
 	return err_set(e, ERR_USAGE, 0, "--filter \"%s\" matches no project%s", f->text, hint.buf);
 }
 
@@ -296,8 +433,31 @@ refuse_empty_walk(const struct workspace *w, const struct filter *f, const struc
 		f->up ? "dependents" : "dependencies");
 }
 
+/* Leaves what has changed since, or also what depends on such a one. */
 static int
-filter_apply(const struct workspace *w, const struct filter *f, struct scope *ret, struct err *e)
+keep_changed(const struct workspace *w, const struct filter *f, struct scope_bases *bases,
+	struct scope *matched, struct err *e)
+{
+	cleanup_scope struct scope changed = scope_new(w), above = scope_new(w);
+	const struct touched *t;
+
+	if (scope_touched(w, bases, f->ref, &t, e))
+		return err_wrap(e, "--filter \"%s\"", f->text);
+	if (!w->nprojects)
+		return 0;
+	memcpy(changed.has, t->projects, changed.n * sizeof(bool));
+	if (f->deps_changed) {
+		walk(w, &changed, true, &above);
+		scope_add(&changed, &above);
+	}
+	for (size_t i = 0; i < matched->n; i++)
+		matched->has[i] &= changed.has[i];
+	return 0;
+}
+
+static int
+filter_apply(const struct workspace *w, const struct filter *f, struct scope_bases *bases,
+	struct scope *ret, struct err *e)
 {
 	cleanup_scope struct scope matched = scope_new(w);
 	cleanup_scope struct scope around = scope_new(w);
@@ -306,6 +466,8 @@ filter_apply(const struct workspace *w, const struct filter *f, struct scope *re
 		return -1;
 	if (!scope_size(&matched))
 		return refuse_unmatched(w, f, e);
+	if (f->ref && keep_changed(w, f, bases, &matched, e))
+		return -1;
 	if (f->up)
 		walk(w, &matched, true, &around);
 	if (f->down) {
@@ -319,18 +481,18 @@ filter_apply(const struct workspace *w, const struct filter *f, struct scope *re
 		scope_add(&around, &matched);
 	else if (scope_size(&matched) == 1)
 		scope_remove(&around, &matched); /* in a circle it is its own dependency */
-	if (!scope_size(&around))
+	if (!scope_size(&around) && !f->ref)
 		return refuse_empty_walk(w, f, &matched, e);
 	scope_add(ret, &around);
 	return 0;
 }
 
 int
-scope_filter(const struct workspace *w, const char *const *filters, size_t n, struct scope *ret,
-	struct err *e)
+scope_filter(const struct workspace *w, const char *const *filters, size_t n,
+	struct scope_bases *bases, struct scope *ret, struct err *e)
 {
 	cleanup_scope struct scope excluded = scope_new(w);
-	bool includes = false;
+	bool includes = false, by_diff = false;
 
 	for (size_t i = 0; i < n; i++) {
 		struct filter f = {0};
@@ -339,15 +501,16 @@ scope_filter(const struct workspace *w, const char *const *filters, size_t n, st
 		if (filter_parse(filters[i], &f, e) < 0)
 			return -1;
 		includes |= !f.exclude;
-		r = filter_apply(w, &f, f.exclude ? &excluded : ret, e);
-		free(f.base);
+		by_diff |= f.ref != NULL;
+		r = filter_apply(w, &f, bases, f.exclude ? &excluded : ret, e);
+		filter_release(&f);
 		if (r < 0)
 			return -1;
 	}
 	if (!includes)
 		memset(ret->has, true, ret->n * sizeof(bool));
 	scope_remove(ret, &excluded);
-	if (!scope_size(ret))
+	if (!scope_size(ret) && !by_diff)
 		return err_set(e, ERR_USAGE, 0, "the filters exclude every project they select");
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 struct err;
 struct strbuf;
+struct touched;
 struct workspace;
 
 enum {
@@ -25,11 +26,26 @@ void scope_release(struct scope *s);
 #define cleanup_scope __attribute__((cleanup(scope_release)))
 size_t scope_size(const struct scope *s);
 
+/* What "[ref]" filters ask about, and what was found: one base is looked at once. */
+struct scope_bases {
+	const char *const *widening; /* graph/affected.h */
+	size_t nwidening;
+	struct scope_base {
+		char *ref;
+		struct touched *touched;
+	} * v;
+	size_t n, cap;
+};
+void scope_bases_release(struct scope_bases *b);
+/* `ref` NULL: the default base. Borrowed. */
+int scope_touched(const struct workspace *w, struct scope_bases *b, const char *ref,
+	const struct touched **ret, struct err *e);
+
 /* Adds what the filters select. Includes are united first, then every "!" is applied, in whatever
- * order they stand; exclusions alone mean all but them. A filter that selects nothing is refused.
- */
-int scope_filter(const struct workspace *w, const char *const *filters, size_t n, struct scope *ret,
-	struct err *e);
+ * order they stand; exclusions alone mean all but them. A filter that selects nothing is refused, but for one
+ * that has a "[ref]": then nothing has changed. */
+int scope_filter(const struct workspace *w, const char *const *filters, size_t n,
+	struct scope_bases *bases, struct scope *ret, struct err *e);
 
 /* "@scope/name" without "@scope/". Borrowed. */
 const char *scope_bare_name(const char *name);

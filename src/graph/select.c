@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/select.h"
+#include "graph/affected.h"
 #include "graph/scope.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -13,13 +14,14 @@ enum {
 };
 
 static int
-find_scope(const struct workspace *w, const struct selection *s, struct scope *ret, struct err *e)
+find_scope(const struct workspace *w, const struct selection *s, struct scope_bases *bases,
+	struct scope *ret, struct err *e)
 {
 	const struct project *here;
 
 	if (s->nfilters)
-		return scope_filter(w, s->filters, s->nfilters, ret, e);
-	if (s->all) {
+		return scope_filter(w, s->filters, s->nfilters, bases, ret, e);
+	if (s->all || s->affected) {
 		memset(ret->has, true, ret->n * sizeof(bool));
 		return 0;
 	}
@@ -36,21 +38,24 @@ find_scope(const struct workspace *w, const struct selection *s, struct scope *r
 struct picked {
 	struct request *v;
 	size_t n, cap;
-	bool **seen; /* by project and task */
+	size_t **seen; /* by project and task: where in v, from 1 */
+	bool by_diff;  /* that a name selects nothing now is no slip */
 };
 
 static void
-pick(struct picked *p, struct project *project, struct taskdef *def)
+pick(struct picked *p, struct project *project, struct taskdef *def, bool anchored)
 {
-	bool **seen = &p->seen[project->index];
+	size_t **seen = &p->seen[project->index], *at;
 
 	if (!*seen)
 		*seen = xcalloc(project->def.ntasks, sizeof(**seen));
-	if ((*seen)[def - project->def.tasks])
-		return;
-	(*seen)[def - project->def.tasks] = true;
-	GROW(p->v, p->n + 1, p->cap);
-	p->v[p->n++] = (struct request){project, def};
+	at = &(*seen)[def - project->def.tasks];
+	if (!*at) {
+		GROW(p->v, p->n + 1, p->cap);
+		p->v[p->n++] = (struct request){project, def, false};
+		*at = p->n;
+	}
+	p->v[*at - 1].anchored |= anchored;
 }
 
 /* The names of all tasks in the scope (NULL: everywhere), each once, in the order of projects. */
@@ -115,6 +120,15 @@ add_first_task(struct strbuf *sb, const struct project *here, const char *task)
 		here ? "" : "the project's ", file);
 }
 
+static bool
+is_declared(const struct workspace *w, const char *task)
+{
+	for (size_t i = 0; i < w->nprojects; i++)
+		if (project_task(w->projects[i], task))
+			return true;
+	return false;
+}
+
 /* "app has no task …", or "no selected project declares …", and where it can be found instead. */
 static int
 refuse_bare(const struct workspace *w, const struct selection *s, const struct scope *scope,
@@ -165,10 +179,12 @@ pick_bare(const struct workspace *w, const struct selection *s, const struct sco
 
 		if (!def)
 			continue;
-		pick(ret, w->projects[i], def);
+		pick(ret, w->projects[i], def, false);
 		any = true;
 	}
-	return any ? 0 : refuse_bare(w, s, scope, task, e);
+	if (any || (ret->by_diff && is_declared(w, task)))
+		return 0;
+	return refuse_bare(w, s, scope, task, e);
 }
 
 static int
@@ -219,7 +235,7 @@ pick_anchored(const struct workspace *w, const char *word, const char *hash, str
 		return refuse_project(w, word, name, task, e);
 	def = project_task(p, task);
 	if (def) {
-		pick(ret, p, def);
+		pick(ret, p, def, true);
 		return 0;
 	}
 	strbuf_addf(&text, "\"%s\": %s has no task \"%s\"", word,
@@ -237,13 +253,14 @@ pick_anchored(const struct workspace *w, const char *word, const char *hash, str
 
 /* No task named: what could have been. */
 static int
-refuse_none(const struct workspace *w, const struct selection *s, struct err *e)
+refuse_none(const struct workspace *w, const struct selection *s, struct scope_bases *bases,
+	struct err *e)
 {
 	cleanup_scope struct scope scope = scope_new(w);
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	struct htab tasks;
 
-	if (find_scope(w, s, &scope, e) < 0)
+	if (find_scope(w, s, bases, &scope, e) < 0)
 		return -1;
 	strbuf_adds(&text, "no task named");
 	task_names(w, &scope, &tasks);
@@ -254,15 +271,30 @@ refuse_none(const struct workspace *w, const struct selection *s, struct err *e)
 	return err_set(e, ERR_USAGE, 0, "%s", text.buf);
 }
 
+static bool
+has_ref(const char *filter)
+{
+	for (; *filter; filter++) {
+		if (*filter == '[')
+			return true;
+		filter += *filter == '\\' && filter[1];
+	}
+	return false;
+}
+
 static int
-pick_all(const struct workspace *w, const struct selection *s, struct picked *ret, struct err *e)
+pick_all(const struct workspace *w, const struct selection *s, struct scope_bases *bases,
+	struct picked *ret, struct err *e)
 {
 	cleanup_scope struct scope scope = scope_new(w);
 	bool scoped = false;
 
+	ret->by_diff = s->affected;
+	for (size_t i = 0; i < s->nfilters; i++)
+		ret->by_diff |= has_ref(s->filters[i]);
 	if (s->nfilters) {
 		/* Refused even where only anchored tasks are named: a filter with a slip in it. */
-		if (find_scope(w, s, &scope, e) < 0)
+		if (find_scope(w, s, bases, &scope, e) < 0)
 			return -1;
 		scoped = true;
 	}
@@ -274,7 +306,7 @@ pick_all(const struct workspace *w, const struct selection *s, struct picked *re
 				return -1;
 			continue;
 		}
-		if (!scoped && find_scope(w, s, &scope, e) < 0)
+		if (!scoped && find_scope(w, s, bases, &scope, e) < 0)
 			return -1;
 		scoped = true;
 		if (pick_bare(w, s, &scope, s->tasks[i], ret, e) < 0)
@@ -283,25 +315,100 @@ pick_all(const struct workspace *w, const struct selection *s, struct picked *re
 	return 0;
 }
 
-int
-select_requests(const struct workspace *w, const struct selection *s, struct request **ret,
-	size_t *ret_n, struct err *e)
+/* --affected: what of the picked tasks is. */
+static int
+narrow(const struct workspace *w, const struct selection *s, struct scope_bases *bases,
+	struct picked *p, struct err *e)
 {
+	const struct touched *t;
+
+	if (!s->affected)
+		return 0;
+	if (scope_touched(w, bases, s->base, &t, e))
+		return err_wrap(e, "--affected%s%s", s->base ? "=" : "", s->base ? s->base : "");
+	return touched_narrow(w, t, p->v, &p->n, e);
+}
+
+/* What there is to say of the first base that was looked at. */
+static void
+tell_base(const struct scope_bases *bases, struct selected *ret)
+{
+	const struct changes *c = bases->n ? &bases->v[0].touched->changes : NULL;
+
+	if (!c)
+		return;
+	ret->since = xstrdup(c->since);
+	if (c->is_head)
+		ret->note =
+			xasprintf("%s is where HEAD is, or ahead of it, so only what is not "
+				  "committed counts: "
+				  "--affected=HEAD~1 adds the last commit, --all runs everything",
+				c->since);
+}
+
+int
+select_requests(
+	const struct workspace *w, const struct selection *s, struct selected *ret, struct err *e)
+{
+	struct scope_bases bases = {.widening = s->widening, .nwidening = s->nwidening};
 	struct picked p = {0};
 	int r;
 
-	if (!s->ntasks)
-		return refuse_none(w, s, e);
-	p.seen = xcalloc(w->nprojects, sizeof(*p.seen));
-	r = pick_all(w, s, &p, e);
+	if (!s->ntasks) {
+		r = refuse_none(w, s, &bases, e);
+		scope_bases_release(&bases);
+		return r;
+	}
+	p.seen = xcalloc(w->nprojects + 1, sizeof(*p.seen));
+	r = pick_all(w, s, &bases, &p, e) || narrow(w, s, &bases, &p, e) ? -1 : 0;
 	for (size_t i = 0; i < w->nprojects; i++)
 		free(p.seen[i]);
 	free(p.seen);
-	if (r < 0) {
+	if (r < 0)
 		free(p.v);
+	else
+		*ret = (struct selected){.v = p.v, .n = p.n};
+	if (!r)
+		tell_base(&bases, ret);
+	scope_bases_release(&bases);
+	return r;
+}
+
+void
+selected_release(struct selected *s)
+{
+	free(s->v);
+	free(s->since);
+	free(s->note);
+	*s = (struct selected){0};
+}
+
+int
+select_choices(const struct workspace *w, const struct selection *s, struct select_choice **ret,
+	size_t *ret_n, struct err *e)
+{
+	struct scope_bases bases = {.widening = s->widening, .nwidening = s->nwidening};
+	cleanup_scope struct scope scope = scope_new(w);
+	struct select_choice *v;
+	struct htab tasks;
+	int r = find_scope(w, s, &bases, &scope, e);
+
+	scope_bases_release(&bases);
+	if (r < 0)
 		return -1;
+	task_names(w, &scope, &tasks);
+	v = xcalloc(tasks.n + 1, sizeof(*v));
+	for (size_t i = 0; i < tasks.n; i++) {
+		v[i].name = tasks.entries[i].key;
+		for (size_t k = 0; k < w->nprojects && !v[i].description; k++) {
+			const struct taskdef *def =
+				scope.has[k] ? project_task(w->projects[k], v[i].name) : NULL;
+
+			v[i].description = def ? def->description : NULL;
+		}
 	}
-	*ret = p.v;
-	*ret_n = p.n;
+	*ret = v;
+	*ret_n = tasks.n;
+	htab_release(&tasks);
 	return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words of the command line to requested tasks: cwd, pkg#task, --all, --filter (spec/cli.md §1).
- * --affected, tag:, [ref] and {dir} filters are "not in this vx yet".
+ * Words of the command line to requested tasks: cwd, pkg#task, --all, --filter, --affected (spec/cli.md §1).
  */
 #ifndef GRAPH_SELECT_H
 #define GRAPH_SELECT_H
@@ -14,12 +13,31 @@ struct selection {
 	const char *const *filters;
 	size_t nfilters;
 	bool all;
-	const char *cwd; /* from the root */
+	bool affected;    /* by a git diff; filters narrow it */
+	const char *base; /* --affected=BASE; NULL: the default one */
+	const char *cwd;  /* from the root */
+	/* The files, from the root, that every key rests on: a change of one affects all. */
+	const char *const *widening;
+	size_t nwidening;
 };
 
-/* *ret is malloc'd. Every name must resolve somewhere; else the error has the nearest name or lists
- * what exists. */
-int select_requests(const struct workspace *w, const struct selection *s, struct request **ret,
+struct selected {
+	struct request *v;
+	size_t n;    /* 0: a diff chose, and reaches none */
+	char *since; /* the base of the diff; NULL: none was asked */
+	char *note;  /* one line about it; NULL */
+};
+void selected_release(struct selected *s);
+
+/* Every name must resolve somewhere; else the error has the nearest name or lists what exists. */
+int select_requests(
+	const struct workspace *w, const struct selection *s, struct selected *ret, struct err *e);
+
+/* The tasks that could be named without a project, each name once, in the order of projects. */
+struct select_choice {
+	const char *name, *description; /* NULL: none; borrowed from the workspace */
+};
+int select_choices(const struct workspace *w, const struct selection *s, struct select_choice **ret,
 	size_t *ret_n, struct err *e);
 
 #endif

@@ -338,6 +338,18 @@ note_kept_back(struct job *j)
 			names.buf);
 }
 
+static void
+note_left_out(struct sched *s, struct job *j)
+{
+	const struct node *n = j->task->node;
+
+	if (n->rests_on && sched_wants_cache(s, j->task) && s->o->write_cache)
+		settle_note(j,
+			"not saved: its key holds that of %s, which --exclude-dependencies leaves "
+			"out",
+			n->rests_on->id);
+}
+
 /* Its own goes; of what others have made there, one that adds to it has to know how it was. */
 static int
 prepare_outputs(struct sched *s, struct job *j, struct err *e)
@@ -378,6 +390,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 		return -1;
 	note_empty_inputs(j);
 	note_kept_back(j);
+	note_left_out(s, j);
 	j->executor = executor_for(s, t, e);
 	if (!j->executor)
 		return -1;

@@ -123,12 +123,18 @@ digest_of(const struct fingerprint *f, struct filehash *fh, int rootfd, struct d
 }
 
 int
+fingerprint_files(int rootfd, struct strvec *ret, struct err *e)
+{
+	for (size_t i = 0; key_fingerprint_files[i]; i++)
+		strvec_push(ret, key_fingerprint_files[i]);
+	return find_patches(rootfd, ret, e);
+}
+
+int
 fingerprint_take(struct fingerprint *f, struct filehash *fh, int rootfd, struct err *e)
 {
 	*f = (struct fingerprint){.files = STRVEC_INIT};
-	for (size_t i = 0; key_fingerprint_files[i]; i++)
-		strvec_push(&f->files, key_fingerprint_files[i]);
-	if (find_patches(rootfd, &f->files, e))
+	if (fingerprint_files(rootfd, &f->files, e))
 		return -1;
 	/* First: what changes between the two looks has changed since. */
 	look(f, rootfd);
@@ -219,7 +225,7 @@ bool
 fingerprint_may_move(
 	const struct fingerprint *f, const struct node *n, bool sandboxed, const char *root_path)
 {
-	if (node_is_group(n))
+	if (node_is_idle(n))
 		return false;
 	if (!sandboxed && !*n->project->dir)
 		return true;

@@ -21,13 +21,16 @@ struct node;
 
 struct fingerprint {
 	struct digest digest;
-	struct strvec files; /* those of key.h, and the patches that bun.lock names */
+	struct strvec files; /* fingerprint_files */
 	struct moment seen;  /* how they looked */
 	struct stat *behind; /* and, each, what it leads to as a link; all zero: none */
 	uint64_t nwrites;    /* how often one was found written */
 	char *written;       /* the last one */
 	bool moved;          /* it holds something else, or may. For the rest of the run */
 };
+
+/* Their names, whether they are there or not: those of key.h, and the patches that bun.lock names. */
+int fingerprint_files(int rootfd, struct strvec *ret, struct err *e);
 
 /* The files, and what is in them now. */
 int fingerprint_take(struct fingerprint *f, struct filehash *fh, int rootfd, struct err *e);

@@ -29,7 +29,7 @@ needs_unfolded(const struct node *n)
 	for (size_t i = 0; i < nfolded; i++)
 		htab_put(&keyed, folded[i]->id, &keyed);
 	for (size_t i = 0; i < nall && !found; i++)
-		found = !node_is_group(all[i]) && !htab_get(&keyed, all[i]->id);
+		found = !node_is_idle(all[i]) && !htab_get(&keyed, all[i]->id);
 	htab_release(&keyed);
 	return found;
 }
@@ -60,7 +60,7 @@ add_probes(struct plan *p, struct task *t, bool may_need)
 static bool
 unsettles(const struct task *t)
 {
-	return !t->node->def->persistent &&
+	return !t->node->def->persistent && !t->node->left_out &&
 	       ((!node_is_group(t->node) && !t->node->def->cache) ||
 		       taskdef_leaves_project(t->node->def) || t->may_move);
 }
@@ -71,7 +71,8 @@ find_foreground(struct plan *p)
 {
 	for (size_t i = p->g->n; i-- > 0;) {
 		struct task *t = &p->tasks[i];
-		bool stands = node_is_group(t->node) || t->node->def->persistent;
+		bool stands =
+			!t->node->left_out && (node_is_group(t->node) || t->node->def->persistent);
 
 		t->foreground = stands && (t->foreground || t->node->requested);
 		for (size_t d = 0; t->foreground && d < t->node->ndeps; d++)
@@ -107,7 +108,8 @@ plan_find_needed(const struct plan *p, bool despite, bool requested)
 	for (size_t i = p->g->n; i-- > 0;) {
 		const struct task *t = &p->tasks[i];
 		const struct node *n = t->node;
-		bool may_run = t->state != TASK_DONE && !t->found && (despite || !doomed[i]);
+		bool may_run = t->state != TASK_DONE && !t->found && !n->left_out &&
+			       (despite || !doomed[i]);
 
 		needed[i] = may_run;
 		if (!may_run || (!node_is_group(n) && !n->def->persistent))
@@ -150,7 +152,7 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 		t->deps_left = n->ndeps;
 		t->status = TASK_NOT_RUN;
 		t->sandboxed =
-			!node_is_group(n) &&
+			!node_is_idle(n) &&
 			(mode == SANDBOX_ALL || (mode == SANDBOX_AS_DECLARED && n->def->sandbox));
 		for (size_t d = 0; d < n->ndeps; d++) {
 			const struct task *up = plan_task(p, n->deps[d]);

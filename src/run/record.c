@@ -53,7 +53,7 @@ record_task(struct sched *s, const struct task *t, const struct exec_result *r)
 	struct history_denial *denials = NULL;
 	size_t n = r ? r->ndenials : 0;
 
-	if (node_is_group(t->node) || t->status == TASK_ABORTED || t->status == TASK_NOT_RUN ||
+	if (node_is_idle(t->node) || t->status == TASK_ABORTED || t->status == TASK_NOT_RUN ||
 		t->status == TASK_UNNEEDED)
 		return;
 	if (n)

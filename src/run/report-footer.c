@@ -19,7 +19,7 @@ count(const struct plan *p)
 	for (size_t i = 0; i < p->g->n; i++) {
 		const struct task *t = &p->tasks[i];
 
-		if (node_is_group(t->node))
+		if (node_is_idle(t->node))
 			continue;
 		switch (t->status) {
 		case TASK_ABORTED:

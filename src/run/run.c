@@ -11,7 +11,7 @@
 #include "exec/scratch.h"
 #include "graph/order.h"
 #include "graph/select.h"
-#include "run/dry.h"
+#include "run/fingerprint.h"
 #include "run/state.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -88,7 +88,8 @@ struct run {
 	struct loop *loop;
 	char *state_path, *cache_path;
 	int cachefd, statefd, lockfd;
-	bool complete; /* all tasks were looked at: the file memory may forget the rest */
+	char *unaffected_since; /* a diff left nothing to run */
+	bool complete;          /* all tasks were looked at: the file memory may forget the rest */
 };
 
 /* What is written below .vx. */
@@ -123,6 +124,7 @@ run_release(struct run *r)
 	graph_release(&r->g);
 	workspace_release(&r->w);
 	root_release(&r->root);
+	free(r->unaffected_since);
 	free(r->state_path);
 	free(r->cache_path);
 	fd_close(&r->cachefd);
@@ -153,14 +155,84 @@ warn_timeout(const struct settings *s)
 			"VX_TASK_TIMEOUT: '%s' is no number of milliseconds; it is ignored", text);
 }
 
+/* Nothing is run: no lock, and nothing written. */
+static bool
+is_plan_only(const struct run_options *o)
+{
+	return o->dry || o->graph;
+}
+
+/* The tasks that are asked for, and what they need. */
+static int
+link_tasks(struct run *r, const struct run_options *o, struct err *e)
+{
+	cleanup_strvec struct strvec widening = STRVEC_INIT;
+	struct selection s = {
+		.tasks = (const char *const *)o->words.v,
+		.ntasks = o->words.n,
+		.filters = (const char *const *)o->filters.v,
+		.nfilters = o->filters.n,
+		.all = o->all,
+		.affected = o->affected,
+		.base = o->base,
+		.cwd = r->root.cwd,
+	};
+	struct selected picked = {0};
+	int ret;
+
+	if (fingerprint_files(r->root.fd, &widening, e))
+		return -1;
+	s.widening = (const char *const *)widening.v;
+	s.nwidening = widening.n;
+	if (select_requests(&r->w, &s, &picked, e))
+		return -1;
+	if (picked.note)
+		report_warn("%s", picked.note);
+	if (!picked.n)
+		r->unaffected_since = xstrdup(picked.since);
+	ret = graph_build(&r->w, picked.v, picked.n, &r->g, e) || order_sort(&r->g, e) ||
+			      graph_check_outputs(&r->g, e) ||
+			      (o->leave_out &&
+				      graph_leave_out(&r->g, (const char *const *)o->left_out.v,
+					      o->left_out.n, e))
+		      ? -1
+		      : 0;
+	selected_release(&picked);
+	return ret;
+}
+
+int
+run_choices(const struct run_options *o,
+	int (*then)(void *ctx, const struct select_choice *v, size_t n, struct err *e), void *ctx,
+	struct err *e)
+{
+	struct run r = {.cachefd = -1, .statefd = -1, .lockfd = -1, .root = {.fd = -1}};
+	struct selection s = {
+		.filters = (const char *const *)o->filters.v,
+		.nfilters = o->filters.n,
+		.all = o->all,
+		.affected = o->affected,
+	};
+	struct select_choice *v = NULL;
+	size_t n = 0;
+	int ret = -1;
+
+	if (!root_find(NULL, ROOT_EVALUATE, &r.root, e) && !workspace_load(&r.root, -1, &r.w, e)) {
+		s.cwd = r.root.cwd;
+		if (!select_choices(&r.w, &s, &v, &n, e))
+			ret = then(ctx, v, n, e);
+	}
+	free(v);
+	run_release(&r);
+	return ret;
+}
+
 /* Reads the workspace while git lists its files and those that are known are looked at, and links the requested tasks. */
 static int
 load(struct run *r, const struct run_options *o, struct err *e)
 {
 	struct files_request rq;
-	struct request *requests = NULL;
 	struct err git = ERR_INIT;
-	size_t n = 0;
 	int ret = -1;
 
 	if (files_start(r->root.fd, r->root.path, &rq, e))
@@ -169,21 +241,8 @@ load(struct run *r, const struct run_options *o, struct err *e)
 	if (!workspace_load(&r->root, r->statefd, &r->w, e)) {
 		settings_apply_env(&r->w.settings);
 		warn_timeout(&r->w.settings);
-		if (!select_requests(&r->w,
-			    &(struct selection){
-				    .tasks = (const char *const *)o->words.v,
-				    .ntasks = o->words.n,
-				    .filters = (const char *const *)o->filters.v,
-				    .nfilters = o->filters.n,
-				    .all = o->all,
-				    .cwd = r->root.cwd,
-			    },
-			    &requests, &n, e) &&
-			!graph_build(&r->w, requests, n, &r->g, e) && !order_sort(&r->g, e) &&
-			!graph_check_outputs(&r->g, e))
-			ret = 0;
+		ret = link_tasks(r, o, e);
 	}
-	free(requests);
 	/* Always finished: its process must not be left behind. */
 	if (files_finish(&rq, r->root.fd, &r->files, &git) && !ret) {
 		*e = git;
@@ -197,7 +256,7 @@ load(struct run *r, const struct run_options *o, struct err *e)
 static int
 refuse_idle_arguments(const struct run *r, const struct run_options *o, struct err *e)
 {
-	if (!o->nforward)
+	if (!o->nforward || r->unaffected_since)
 		return 0;
 	for (size_t i = 0; i < r->g.n; i++)
 		if (r->g.nodes[i]->requested && !node_is_group(r->g.nodes[i]))
@@ -216,7 +275,7 @@ find_cache_dir(struct run *r, const struct run_options *o, struct err *e)
 	if (state_cache_path(
 		    &r->root, r->state_path, r->w.settings.cache_dir, o->cache_dir, &dir, e))
 		return -1;
-	if (o->no_write || o->dry)
+	if (o->no_write || is_plan_only(o))
 		found = state_find_cache(dir, &r->cache_path, e);
 	else if (state_make_cache(dir, &r->cache_path, e))
 		return -1;
@@ -333,7 +392,7 @@ count_tasks(const struct graph *g, const struct workspace *w, struct report_opti
 	for (size_t i = 0; i < g->n; i++) {
 		const struct node *n = g->nodes[i];
 
-		if (node_is_group(n))
+		if (node_is_idle(n))
 			continue;
 		ro->ntasks++;
 		ro->nrequested += n->requested;
@@ -433,7 +492,7 @@ dry(struct run *r, const struct run_options *o, unsigned concurrency, const stru
 	if (r->plan.probes.n && sched_probe(&so, &stopped_by, e))
 		return -1;
 	return stopped_by ? 128 + stopped_by
-			  : dry_print(&r->plan, r->index, r->history, o, product, e);
+			  : dry_print(&r->plan, r->index, r->history, o, concurrency, product, e);
 }
 
 /* What ends a run: once, before its servers are waited for, if any stay. */
@@ -487,9 +546,9 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	struct sched_result res;
 	struct report_options ro = {
 		.logs = o->logs,
-		.flow = run_env_is_true("CI")    ? FLOW_CI
-			: o->all || o->filters.n ? FLOW_BROAD
-						 : FLOW_FOCUSED,
+		.flow = run_env_is_true("CI")                   ? FLOW_CI
+			: o->all || o->affected || o->filters.n ? FLOW_BROAD
+								: FLOW_FOCUSED,
 		.sandbox_off = o->sandbox == SANDBOX_OFF,
 		.cache_dir = r->index ? r->cache_path : NULL,
 	};
@@ -554,12 +613,28 @@ enter(struct run *r, const struct run_options *o, const sigset_t *signals, struc
 	if (root_find(NULL, ROOT_EVALUATE, &r->root, e) || refuse_nested(r, e) ||
 		state_make(r->root.fd, r->root.path, &r->state_path, e))
 		return -1;
-	if (o->dry)
+	if (is_plan_only(o))
 		return 0;
 	if (sigprocmask(SIG_BLOCK, signals, NULL))
 		return err_set(e, ERR_IO, errno, "block signals");
 	locked = state_lock(r->state_path, o->command, &r->lockfd, &sig, e);
 	return locked > 0 ? 0 : locked < 0 ? -1 : 128 + sig;
+}
+
+/* The file may be a pipe or a terminal, too. */
+static int
+print_graph(const struct run *r, const struct run_options *o, struct strbuf *product, struct err *e)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	cleanup_close int fd = -1;
+
+	dry_print_graph(&r->g, o->graph_file ? &text : product);
+	if (!o->graph_file)
+		return 0;
+	fd = open(o->graph_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
+	if (fd < 0 || fd_write_all(fd, text.buf, text.len))
+		return err_set(e, ERR_IO, errno, "--graph=%s", o->graph_file);
+	return 0;
 }
 
 static int
@@ -568,10 +643,18 @@ run_all(struct run *r, const struct run_options *o, const struct guard *guard, u
 {
 	unsigned concurrency;
 
-	if (!o->dry && scratch_recover(r->root.path, r->root.fd, e))
+	if (!is_plan_only(o) && scratch_recover(r->root.path, r->root.fd, e))
 		return -1;
-	if (open_filehash(r, e) || load(r, o, e) || refuse_idle_arguments(r, o, e) ||
-		workers(o, &r->w.settings, &concurrency, e) || open_state(r, o, e) ||
+	if (open_filehash(r, e) || load(r, o, e) || refuse_idle_arguments(r, o, e))
+		return -1;
+	if (r->unaffected_since) {
+		report_warn("nothing affected since %s", r->unaffected_since);
+		if (!is_plan_only(o))
+			return 0;
+	}
+	if (o->graph)
+		return print_graph(r, o, product, e);
+	if (workers(o, &r->w.settings, &concurrency, e) || open_state(r, o, e) ||
 		history_open(r->state_path, o->dry, &r->history, e) ||
 		plan_init(&r->plan, &r->w, &r->g, &r->files, r->fh, o->sandbox, o->forward,
 			o->nforward, e))

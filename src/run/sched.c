@@ -56,7 +56,7 @@ sched_wants_cache(const struct sched *s, const struct task *t)
 bool
 sched_will_save(const struct sched *s, const struct task *t)
 {
-	return sched_wants_cache(s, t) && s->o->write_cache;
+	return sched_wants_cache(s, t) && s->o->write_cache && !t->node->rests_on;
 }
 
 bool
@@ -166,7 +166,7 @@ skip(struct sched *s, struct task *t, const struct node *because)
 	t->blocked_by = because;
 	t->exit_code = 1;
 	t->started_ns = (int64_t)clock_wall_ns();
-	if (!node_is_group(t->node))
+	if (!node_is_idle(t->node))
 		sched_report_end(s, t, NULL, NULL, NULL, NULL);
 	sched_end_task(s, t);
 }
@@ -233,6 +233,12 @@ sched_became_ready(struct sched *s, struct task *t)
 			sched_fail_task(s, t, NULL, &e);
 			return;
 		}
+	}
+	if (t->node->left_out) {
+		t->status = TASK_UNNEEDED;
+		t->blocked_by = because;
+		sched_end_task(s, t);
+		return;
 	}
 	if (!t->looked_up && hit_try(s, t))
 		return;
@@ -536,8 +542,8 @@ classify(struct sched *s, struct err *ret)
 		if (stop_is_asked_by_now())
 			break;
 		/* The end of another task may have brought it this far already. */
-		if (t->has_key && t->state == TASK_WAITING && !t->found &&
-			!node_is_group(t->node) && !own_is_additive(t))
+		if (t->has_key && t->state == TASK_WAITING && !t->found && !node_is_idle(t->node) &&
+			!own_is_additive(t))
 			hit_try(s, t);
 	}
 	filehash_trust(p->fh, false);
@@ -571,7 +577,7 @@ sched_close_books(struct sched *s)
 			t->status = TASK_SKIPPED;
 			t->exit_code = 1;
 			t->started_ns = (int64_t)clock_wall_ns();
-			if (!node_is_group(t->node))
+			if (!node_is_idle(t->node))
 				sched_report_end(s, t, NULL, NULL, NULL, NULL);
 		}
 		ok &= t->status == TASK_SUCCESS || t->status == TASK_HIT ||

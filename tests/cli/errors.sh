@@ -86,10 +86,18 @@ usage "a bad --output-logs" '--output-logs' build --all --output-logs=loud
 usage "a value missing" '--filter' build --filter
 usage "an option of another runner's" '--parallel' build --all --parallel
 usage "--frozen" '--frozen is not in this vx yet' build --all --frozen
-usage "--exclude-dependencies" '--exclude-dependencies is not in this vx yet' build --all --exclude-dependencies
 usage "--summarize" '--summarize is not in this vx yet' build --all --summarize
-usage "--dry=json" '--dry=json is not in this vx yet' build --all --dry=json
-usage "no task" 'task' --all
+usage "a bad --dry" '--dry=yaml: write text or json' build --all --dry=yaml
+usage "two plans" '--dry and --graph are two plans: ask for one of them' build --all --dry --graph
+usage "a graph as a picture" '--graph=x/y\.SVG: vx writes the DOT language alone: vx run … --graph \| dot -Tsvg' build --all --graph=x/y.SVG
+usage "a graph where none can be written" '^vx: --graph=nowhere/x\.dot: No such file or directory$' build --all --graph=nowhere/x.dot
+usage "names to leave out that are none" '--exclude-dependencies= has an empty value' build --all --exclude-dependencies=
+usage "an empty one among them" '--exclude-dependencies: an empty name; write --exclude-dependencies=build,app#test' build --all --exclude-dependencies=build,,x
+usage "one that there is not" '--exclude-dependencies: there is no task "biuld"; did you mean "build"\?' build --all --exclude-dependencies=biuld
+usage "one of a project" '--exclude-dependencies: there is no task "a#biuld"; did you mean "a#build"\?' build --all --exclude-dependencies=a#biuld
+usage "one of no project" '--exclude-dependencies: there is no project of "aa#build"; did you mean "a#build"\?' build --all --exclude-dependencies=aa#build
+usage "one like no other" '--exclude-dependencies: there is no task "nothing-like"; there is build' build --all --exclude-dependencies=nothing-like
+usage "no task" 'no task named; here there is: build$' --all
 cd p || exit 99
 usage "a directory outside any project" 'project' build
 cd .. || exit 99

@@ -33,8 +33,8 @@ check(const char *tasks, struct err *e)
 			if (idle && !strcmp(w.projects[i]->def.tasks[j].name, idle))
 				continue;
 			GROW(requests, n + 1, cap);
-			requests[n++] =
-				(struct request){w.projects[i], &w.projects[i]->def.tasks[j]};
+			requests[n++] = (struct request){
+				.project = w.projects[i], .def = &w.projects[i]->def.tasks[j]};
 		}
 	if (graph_build(&w, requests, n, &g, e) < 0)
 		bug("%s", e->text);

@@ -30,7 +30,7 @@ static int
 build(const char *project, const char *task, struct graph *g, struct err *e)
 {
 	struct project *p = workspace_project(&w, project);
-	struct request r = {p, project_task(p, task)};
+	struct request r = {.project = p, .def = project_task(p, task)};
 
 	err_clear(e);
 	return graph_build(&w, &r, 1, g, e);

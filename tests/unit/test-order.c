@@ -34,7 +34,8 @@ graph_of(const char *text, struct graph *g)
 		workspace_load(&root, -1, &w, &e) < 0)
 		bug("%s", e.text);
 	for (size_t i = 0; i < w.projects[0]->def.ntasks; i++)
-		requests[n++] = (struct request){w.projects[0], &w.projects[0]->def.tasks[i]};
+		requests[n++] = (struct request){
+			.project = w.projects[0], .def = &w.projects[0]->def.tasks[i]};
 	if (graph_build(&w, requests, n, g, &e) < 0)
 		bug("%s", e.text);
 }

@@ -144,13 +144,13 @@ run(const struct run_with *with)
 	struct filehash *fh = NULL;
 	struct index *ix = NULL;
 	struct store *store = NULL;
-	struct request *rq = NULL;
+	struct selected rq = {0};
 	struct loop *loop = NULL;
 	struct report *report;
 	cleanup_strbuf struct strbuf state = STRBUF_INIT, cache = STRBUF_INIT;
 	char *note = NULL;
 	sigset_t sigs;
-	size_t n = 0, ntasks = 0;
+	size_t ntasks = 0;
 	int statefd, cachefd, r = -1;
 
 	strbuf_addf(&state, "%s/.vx", dir);
@@ -170,8 +170,8 @@ run(const struct run_with *with)
 		!select_requests(&w,
 			&(struct selection){
 				.tasks = with->tasks, .ntasks = ntasks, .all = true, .cwd = ""},
-			&rq, &n, &e) &&
-		!graph_build(&w, rq, n, &g, &e) && !order_sort(&g, &e) &&
+			&rq, &e) &&
+		!graph_build(&w, rq.v, rq.n, &g, &e) && !order_sort(&g, &e) &&
 		!files_start(root.fd, root.path, &frq, &e) &&
 		!files_finish(&frq, root.fd, &files, &e) && !filehash_open(statefd, &fh, &e) &&
 		!index_open(cache.buf, state.buf, false, &ix, &note, &e) &&
@@ -224,7 +224,7 @@ run(const struct run_with *with)
 		store_close(store);
 	if (fh)
 		filehash_close(fh, false);
-	free(rq);
+	selected_release(&rq);
 	free(note);
 	graph_release(&g);
 	workspace_release(&w);

@@ -10,7 +10,7 @@ static struct workspace w;
 
 /* Words as on the command line: "build --all", "--filter=x build", "@dir" for the directory. */
 static int
-run(const char *words, struct request **ret, size_t *ret_n, struct err *e)
+run(const char *words, struct selected *ret, struct err *e)
 {
 	cleanup_strvec struct strvec tasks = STRVEC_INIT, filters = STRVEC_INIT;
 	cleanup_free char *copy = xstrdup(words);
@@ -20,7 +20,10 @@ run(const char *words, struct request **ret, size_t *ret_n, struct err *e)
 	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
 		if (!strcmp(word, "--all"))
 			s.all = true;
-		else if (!strncmp(word, "-f=", 3))
+		else if (!strcmp(word, "--affected") || !strncmp(word, "--affected=", 11)) {
+			s.affected = true;
+			s.base = word[10] ? word + 11 : NULL;
+		} else if (!strncmp(word, "-f=", 3))
 			strvec_push(&filters, word + 3);
 		else if (!strncmp(word, "in:", 3))
 			s.cwd = word + 3;
@@ -32,7 +35,7 @@ run(const char *words, struct request **ret, size_t *ret_n, struct err *e)
 	s.filters = (const char *const *)filters.v;
 	s.nfilters = filters.n;
 	err_clear(e);
-	return select_requests(&w, &s, ret, ret_n, e);
+	return select_requests(&w, &s, ret, e);
 }
 
 static void
@@ -40,37 +43,36 @@ picks(const char *words, const char *want)
 {
 	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
 	struct err e = ERR_INIT;
-	struct request *r = NULL;
-	size_t n = 0;
+	struct selected r = {0};
 
-	if (run(words, &r, &n, &e) < 0)
+	if (run(words, &r, &e) < 0)
 		diag("%s", e.text);
-	for (size_t i = 0; i < n; i++)
-		strbuf_addf(&sb, "%s%s#%s", i ? " " : "", r[i].project->name, r[i].def->name);
+	for (size_t i = 0; i < r.n; i++)
+		strbuf_addf(&sb, "%s%s#%s", i ? " " : "", r.v[i].project->name, r.v[i].def->name);
 	ok_str(sb.buf, want, words);
-	free(r);
+	selected_release(&r);
 }
 
 static void
 refused(const char *words, const char *why)
 {
 	struct err e = ERR_INIT;
-	struct request *r = NULL;
-	size_t n = 0;
+	struct selected r = {0};
 
-	ok_int(run(words, &r, &n, &e), -1, words);
+	ok_int(run(words, &r, &e), -1, words);
 	ok_err(&e, why, why);
 	ok_int(e.kind, ERR_USAGE, "a usage error");
 }
 
 static void
-project(const char *dir, const char *name, const char *deps, const char *tasks)
+project(const char *dir, const char *name, const char *deps, const char *tags, const char *tasks)
 {
 	cleanup_strbuf struct strbuf sb = STRBUF_INIT;
 	cleanup_free char *path = path_join(dir, "vx.config.json"), *copy = xstrdup(tasks);
 	char *save = NULL;
 
-	strbuf_addf(&sb, "{'name': '%s', 'dependencies': [%s], 'tasks': {", name, deps);
+	strbuf_addf(&sb, "{'name': '%s', 'dependencies': [%s], 'tags': [%s], 'tasks': {", name,
+		deps, tags);
 	for (char *t = strtok_r(copy, " ", &save); t; t = strtok_r(NULL, " ", &save))
 		strbuf_addf(&sb, "%s'%s': {'exec': {'command': 'true'}}",
 			sb.buf[sb.len - 1] == '{' ? "" : ", ", t);
@@ -115,6 +117,15 @@ test_filters(void)
 	picks("-f=@s/web... -f=!...@s/api build", "lib#build");
 	picks("--all -f=lib build", "lib#build");
 	picks("-f=lib @t/api#build", "@t/api#build");
+	picks("-f={apps/web} build", "@s/web#build");
+	picks("-f={apps} build", "@s/api#build @s/web#build @t/api#build");
+	picks("-f={./apps/{web,api}} build", "@s/api#build @s/web#build");
+	picks("-f=...{lib} build", "@s/api#build @s/web#build lib#build");
+	picks("-f=tag:web build", "@s/web#build");
+	picks("-f=tag:* build", "@s/api#build @s/web#build lib#build");
+	picks("-f=tag:web^... build", "@s/api#build lib#build");
+	picks("-f=tag:* -f=!tag:slow build", "@s/api#build @s/web#build");
+	picks("-f=!lib -f=!./apps/x build", "@s/api#build @s/web#build");
 }
 
 static void
@@ -147,9 +158,21 @@ test_refusals(void)
 	refused("-f=lib -f=!lib build", "exclude every project");
 	refused("-f=./nowhere build", "matches no project");
 	refused("-f=../x build", "leads out of the workspace");
-	refused("-f=tag:x build", "not in this vx yet");
-	refused("-f=[main] build", "not in this vx yet");
-	refused("-f={apps} build", "not in this vx yet");
+	refused("-f=tag:wbe build",
+		"--filter \"tag:wbe\" matches no project; did you mean \"tag:web\"?");
+	refused("-f=tag:nothing-like build", "matches no project; there are ui, web, slow");
+	refused("-f={../x} build", "leads out of the workspace");
+	refused("-f={nowhere} build",
+		"--filter \"{nowhere}\" matches no project; there are @s/api");
+	refused("-f=[main build",
+		"a \"[ref]\" stands at the end, with nothing but \"...\" after it");
+	refused("-f=[main]lib build", "a \"[ref]\" stands at the end");
+	refused("-f=lib^...[main] build", "write \"p...[ref]\" for what of p has changed");
+	refused("-f=nope[main] build", "--filter \"nope[main]\" matches no project");
+	refused("-f=[] build", "is in no git work tree, so what has changed is not known");
+	refused("--affected build", "--affected: ");
+	refused("--affected=x build", "--affected=x: ");
+	refused("-f=./apps/\\[id\\] build", "matches no project");
 	refused("--all", "no task named; here there are: build, test, setup");
 }
 
@@ -160,11 +183,11 @@ main(void)
 
 	ws_begin();
 	ws_write("vx.workspace.json", "{'projects': ['apps/*', 'apps/x/*', 'lib']}");
-	project("", "root", "", "setup");
-	project("lib", "lib", "", "build");
-	project("apps/api", "@s/api", "'lib'", "build");
-	project("apps/web", "@s/web", "'@s/api', 'lib'", "build test");
-	project("apps/x/api", "@t/api", "", "build");
+	project("", "root", "", "", "setup");
+	project("lib", "lib", "", "'slow', 'ui'", "build");
+	project("apps/api", "@s/api", "'lib'", "'ui'", "build");
+	project("apps/web", "@s/web", "'@s/api', 'lib'", "'web', 'ui'", "build test");
+	project("apps/x/api", "@t/api", "", "", "build");
 	if (root_find(ws_path, ROOT_EVALUATE, &root, &e) < 0 ||
 		workspace_load(&root, -1, &w, &e) < 0)
 		bug("%s", e.text);

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The picker: vx run without a task, over a pseudo-terminal."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.path.abspath(os.environ["VX_BUILDDIR"])
+VX = BUILD + "/vx"
+LIMIT = 30
+failed = 0
+count = 0
+
+
+def ok(good, name, detail=""):
+    global failed, count
+    count += 1
+    failed += not good
+    print("%sok %d - %s" % ("" if good else "not ", count, name))
+    if not good:
+        print("".join("# %s\n" % line for line in detail.splitlines()), end="")
+    sys.stdout.flush()
+
+
+class Terminal:
+    """vx on a terminal of its own. What it says is read until a text comes; no wait is for a time."""
+
+    def __init__(self, cwd, *args):
+        pid, self.fd = pty.fork()
+        if not pid:
+            for s in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
+                signal.signal(s, signal.SIG_DFL)
+            os.chdir(cwd)
+            env = {k: v for k, v in os.environ.items() if not k.startswith(("VX_", "CI"))}
+            os.execve(VX, [VX, "run", *args], env)
+        self.pid = pid
+        self.said = ""
+
+    def until(self, text):
+        end = time.monotonic() + LIMIT
+        while text not in self.said:
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                return False
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:
+                piece = b""
+            if not piece:
+                return text in self.said
+            self.said += piece.decode("utf-8", "replace")
+        return True
+
+    def send(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        self.until("\0no such text\0")
+        status = os.waitpid(self.pid, 0)[1]
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="vx-test.", dir=os.environ.get("VX_TEST_DIR", "/var/tmp")) as top:
+        top = os.path.realpath(top)
+        os.makedirs(top + "/p/a")
+        os.makedirs(top + "/p/b")
+        open(top + "/vx.workspace.json", "w").write('{ "projects": ["p/*"] }')
+        task = '"%s": { %s "exec": { "command": "echo ran-%s-$(basename $PWD)" } }'
+        tasks = [("build", '"description": "makes it all",'), ("test", ""), ("odd", '"description": "x\\u001b[31m\\ny",')]
+        open(top + "/p/a/vx.config.json", "w").write(
+            '{ "tasks": { %s } }' % ", ".join(task % (n, d, n) for n, d in tasks)
+        )
+        open(top + "/p/b/vx.config.json", "w").write('{ "tasks": { %s } }' % (task % ("test", "", "test")))
+        a = top + "/p/a"
+
+        t = Terminal(a)
+        ok(t.until("which task? "), "it asks", t.said)
+        ok("   1  build  makes it all\r\n   2  test\r\n   3  odd  " in t.said, "of the tasks here, with a number each", t.said)
+        ok("\x1b" not in t.said and t.said.count("\n") == 3, "a description cannot upset the terminal", repr(t.said))
+        t.send("2\n")
+        ok(t.end() == 0 and "ran-test-a" in t.said and "ran-build" not in t.said, "a number", t.said)
+
+        t = Terminal(a)
+        t.until("which task? ")
+        t.send(" build \n")
+        ok(t.end() == 0 and "ran-build-a" in t.said, "a name", t.said)
+
+        t = Terminal(a, "--output-logs=full", "--", "x y")
+        t.until("which task? ")
+        t.send("biuld\n")
+        ok(t.until("no task 'biuld'; write a number from 1 to 3, or a name (build?)\r\nwhich task? "), "a slip is told", t.said)
+        t.send("4\n")
+        ok(t.until("no task '4'; write a number from 1 to 3, or a name\r\nwhich task? "), "so is a number out of range", t.said)
+        t.send("\n")
+        ok(t.until("which task? \r\nwhich task? "), "nothing asks again", t.said)
+        t.send("1\n")
+        ok(t.end() == 0 and "'x y'" in t.said and "ran-build-a x y" in t.said, "arguments reach it", t.said)
+
+        t = Terminal(top, "--all", "--output-logs=full")
+        t.until("which task? ")
+        t.send("test\n")
+        ok(t.end() == 0 and "ran-test-a" in t.said and "ran-test-b" in t.said, "--all", t.said)
+
+        t = Terminal(top, "--filter", "b")
+        t.until("which task? ")
+        ok("   1  test\r\nwhich task? " in t.said and "build" not in t.said, "a filter", t.said)
+        t.send("\x04")
+        ok(t.end() == 1, "Ctrl-D: 1", t.said)
+        ok(t.said.endswith("\r\n") and "ran-" not in t.said, "and nothing is run", repr(t.said))
+
+        t = Terminal(a)
+        t.until("which task? ")
+        t.send("bu")
+        t.send("\x03")
+        ok(t.end() == 130, "Ctrl-C: 130, by its own exit", t.said)
+        ok("ran-" not in t.said, "and nothing is run", t.said)
+
+        t = Terminal(a)
+        t.until("which task? ")
+        os.kill(t.pid, signal.SIGTERM)
+        ok(t.end() == 143, "SIGTERM: 143", t.said)
+
+        # Nobody waits for one who thinks.
+        t = Terminal(a)
+        t.until("which task? ")
+        other = subprocess.run([VX, "run", "test"], cwd=a, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
+        ok(other.returncode == 0, "another run goes on meanwhile", other.stderr.decode())
+        t.send("test\n")
+        ok(t.end() == 0 and "ran-test-a" in t.said, "and so does this one", t.said)
+
+        t = Terminal(top, "--filter", "nope")
+        ok(t.end() == 2 and 'matches no project' in t.said, "a filter with a slip", t.said)
+        r = subprocess.run([VX, "run"], cwd=a, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
+        ok(r.returncode == 2 and r.stderr == b"vx: no task named; here there are: build, test, odd\n",
+           "without a terminal: what there is", r.stderr.decode())  # fmt: skip
+        many = ", ".join('"t%02d": { "exec": { "command": "true" } }' % i for i in range(15))
+        open(top + "/p/b/vx.config.json", "w").write('{ "tasks": { %s } }' % many)
+        r = subprocess.run([VX, "run"], cwd=top + "/p/b", stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
+        ok(r.stderr.endswith(b": t00, t01, t02, t03, t04, t05, t06, t07, t08, t09, t10, t11 and 3 more\n"),
+           "up to twelve", r.stderr.decode())  # fmt: skip
+    print("1..%d" % count)
+    return failed > 0
+
+
+sys.exit(main())
