@@ -77,6 +77,26 @@ said "'two' is neither a whole number from 1 to 10000 nor, like 50%, a share of 
 usage "a share that is none" "'x%' is neither" build --all --concurrency x%
 usage "a number out of range" '--concurrency' build --all --concurrency 0
 usage "the same for a dry run" '--concurrency' build --all --dry --concurrency 0
+usage "one as of another runner" 'unknown flag --jobs \(.vx run --help. lists them\)' build --all --jobs
+usage "a short one" 'unknown flag -j4 \(flags are spelled out: .vx run --help. lists them\)' build --all -j4
+usage "one near another" 'unknown flag --concurency; did you mean --concurrency\?' build --all --concurency=2
+usage "a value where none can be" '--force takes no value' build --all --force=yes
+usage "no value at the end" '--filter needs a value: --filter=PATTERN' build --filter
+usage "a flag for a value" "--filter needs a value, but '--all' follows; write --filter=PATTERN" build --filter --all
+usage "an empty value" '--filter= has an empty value' build --filter=
+usage "an empty value that could be left out" '--continue= has an empty value' build --all --continue=
+usage "a cache that is none" '--cache: write local:rw, local:r \(only read\), local:w \(only write\) or local: \(neither\)' build --all --cache=local
+usage "force without a cache" '--force and --no-cache contradict each other' build --all --force --no-cache
+CI=1
+export CI
+usage "no sandbox under CI" '--sandbox=off is refused under CI; set VX_SANDBOX_OFF=1 if it is meant' build --all --sandbox=off
+unset CI
+run version x
+exits 2 "version with a word"
+said 'vx version takes no arguments' "says so"
+run cache prune --format=xml
+exits 2 "a form that is none"
+said '--format: write pretty or json' "says so"
 usage "unknown task" 'biuld' biuld --all
 said 'build' "the nearest task is offered"
 usage "unknown project" 'nope' nope#build
@@ -173,7 +193,7 @@ refused "a persistent task of the wrong shape" 'persistent'
 config <<'E'
 { "name": "b", "tasks": { "build": { "dependsOn": ["genrate"], "exec": { "command": "true" } } } }
 E
-refused "a dependency that does not exist" 'genrate'
+refused "a dependency that does not exist" 'task b#build: dependsOn "genrate": b has no task "genrate"'
 config <<'E'
 { "name": "b", "tasks": { "build": { "dependsOn": ["a#genrate"], "exec": { "command": "true" } } } }
 E
@@ -185,6 +205,14 @@ config <<'E'
   "three": { "dependsOn": ["build"], "exec": { "command": "true" } } } }
 E
 refused "a cycle" 'b#build -> b#two -> b#three -> b#build|b#two -> b#three -> b#build -> b#two|b#three -> b#build -> b#two -> b#three'
+{
+	echo '{ "name": "b", "tasks": {'
+	for i in $(seq 14); do
+		echo "\"t$i\": { \"dependsOn\": [\"t$((i % 14 + 1))\"] },"
+	done
+	echo '"build": { "dependsOn": ["t1"] } } }'
+} | config
+refused "a long cycle" 'b#t1 -> .* -> \(2 more\) -> b#t1$'
 config <<'E'
 { "name": "b", "tasks": {
   "build": { "exec": { "command": "true" }, "cache": { "inputs": { "files": [] }, "outputs": { "files": ["dist/**"] } } },

@@ -215,7 +215,7 @@ test_missing(void)
 	refused("top", "b", "base has no task \"bild\"; did you mean \"base#build\"?");
 	refused("top", "c", "there is no project \"bsae\"; did you mean \"base#build\"?");
 	refused("top", "d", "no project declares \"biuld\"; did you mean \"^build\"?");
-	refused("top", "e", "it has a, b, c, d, e, build, f");
+	refused("top", "e", "top has no task \"nowhere-near\"; it has a, b, c, d, e, build, f");
 	refused("top", "f", "mid has no task \"x\"");
 	graph_is("top", "build", "*top#build", "only what is needed is judged");
 	unload();

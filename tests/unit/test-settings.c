@@ -73,6 +73,10 @@ test_fields(void)
 		"vx.workspace.json:1:2: concurency: unknown field, did you "
 		"mean 'concurrency'? allowed here: $schema, affectedBase, "
 		"cacheDir, cacheRetention, concurrency, projects, rules, timeout");
+	check_refused("{\"packages\": []}", "packages: write 'projects'");
+	check_refused("{\"workspaces\": []}", "workspaces: write 'projects'");
+	check_refused("{\"cacheRetention\": {\"maxSize\": \"\\u0000\"}}",
+		"maxSize: holds a NUL (\\u0000): leave it out");
 	check_refused("{\"concurrency\": 0}",
 		"vx.workspace.json:1:17: concurrency: write a whole number");
 	check_refused("{\"concurrency\": \"50%\"}", "write a whole number from 1 on");

@@ -310,6 +310,73 @@ folds(const char *list, bool own, const char *project, const char *task)
 	       upstream_folds(c->tasks, c->ntasks, own, !strcmp(project, "root"), project, task);
 }
 
+/* What other runners call it, or where else it stands. */
+static void
+test_foreign(void)
+{
+	check_refused("{\"env\": []}", "env: belongs to a task: write tasks.NAME.exec.env");
+	check_refused(
+		"{\"inputs\": []}", "inputs: belongs to a task: write tasks.NAME.cache.inputs");
+	check_refused(
+		"{\"outputs\": []}", "outputs: belongs to a task: write tasks.NAME.cache.outputs");
+	check_refused("{\"exec\": {}}", "exec: belongs to a task: write it in tasks.NAME");
+	check_refused(TASK("\"args\": []"), "tasks.t.args: write them into exec.command");
+	check_refused(
+		TASK("\"configurations\": {}"), "tasks.t.configurations: write one task for each");
+	check_refused(TASK("\"dependencies\": []"), "tasks.t.dependencies: write 'dependsOn'");
+	check_refused(TASK("\"deps\": []"), "tasks.t.deps: write 'dependsOn'");
+	check_refused(
+		TASK("\"sandbox\": {}"), "tasks.t.sandbox: belongs in 'exec': write exec.sandbox");
+	check_refused(
+		TASK("\"timeout\": 1"), "tasks.t.timeout: belongs in 'exec': write exec.timeout");
+	check_refused(EXEC("\"args\": []"), "tasks.t.exec.args: write them into 'command'");
+	check_refused(EXEC("\"cache\": {}"), "tasks.t.exec.cache: belongs beside 'exec'");
+	check_refused(EXEC("\"dependsOn\": []"), "tasks.t.exec.dependsOn: belongs beside 'exec'");
+	check_refused(EXEC("\"cmd\": \"\""), "tasks.t.exec.cmd: write 'command'");
+	check_refused(
+		EXEC("\"define\": {}"), "tasks.t.exec.define: belongs in 'env': write env.define");
+	check_refused(EXEC("\"passThrough\": []"),
+		"tasks.t.exec.passThrough: belongs in 'env': write env.passThrough");
+	check_refused(
+		EXEC("\"shell\": \"bash\""), "tasks.t.exec.shell: commands are run by 'sh -c'");
+	check_refused(EXEC("\"sandbox\": {\"network\": true}"),
+		"sandbox.network: belongs in 'allow': write allow.network");
+	check_refused(EXEC("\"sandbox\": {\"read\": []}"),
+		"sandbox.read: belongs in 'allow': write allow.read");
+	check_refused(EXEC("\"sandbox\": {\"write\": []}"),
+		"sandbox.write: belongs in 'allow': write allow.write");
+	check_refused(
+		CACHE("\"env\": []"), "tasks.t.cache.env: belongs in 'inputs': write inputs.env");
+	check_refused(INPUTS("\"globs\": []"), "tasks.t.cache.inputs.globs: write 'files'");
+	check_refused(CACHE("\"inputs\":{\"files\":[]},\"outputs\":{\"globs\":[]}"),
+		"tasks.t.cache.outputs.globs: write 'files'");
+	check_refused(CACHE("\"inputs\":{\"files\":[]},\"outputs\":{\"logs\":true}"),
+		"tasks.t.cache.outputs.logs: what a task prints is always stored: leave it out");
+}
+
+/* What is not there, and what no text may hold. */
+static void
+test_absent(void)
+{
+	check_refused(INPUTS("\"env\": []"),
+		"tasks.t.cache.inputs.files: is missing: write the patterns, or an empty list");
+	check_refused(CACHE("\"inputs\":{\"files\":[]},\"outputs\":{}"),
+		"tasks.t.cache.outputs.files: is missing: write the patterns, or an empty list");
+	check_refused(TASK("\"exec\": {}"),
+		"tasks.t.exec.command: is missing: write what 'sh -c' is to run");
+	check_refused(TASK("\"description\": \"\\u0000\", \"dependsOn\": []"),
+		"tasks.t.description: holds a NUL (\\u0000): leave it out");
+	check_refused(EXEC("\"env\": {\"define\": {\"A\": \"\\u0000\"}}"),
+		"tasks.t.exec.env.define.A: holds a NUL (\\u0000): leave it out");
+	check_refused("{\"name\": \"a\\u0000\"}", "name: holds a NUL (\\u0000): leave it out");
+	check_refused(INPUTS("\"files\":[],\"tasks\":[\"!!x\"]"),
+		"tasks.t.cache.inputs.tasks[0]: '!!x': write one '!', or none");
+	check_refused(EXEC("\"sandbox\": {\"allow\": {\"unixSockets\": 1}}"),
+		"unixSockets: is a number: write true, or the paths of the sockets");
+	check_refused(EXEC("\"sandbox\": {\"allow\": {\"unixSockets\": [\"a*\"]}}"),
+		"'a*': write the path of each socket, no pattern");
+}
+
 static void
 test_upstream(void)
 {
@@ -577,6 +644,8 @@ main(void)
 	test_whole();
 	test_canonical();
 	test_fields();
+	test_foreign();
+	test_absent();
 	test_upstream();
 	test_runtime();
 	test_task();

@@ -114,6 +114,9 @@ test_notes(void)
 		bug("%s", e.text);
 	names_are(w.projects, w.nprojects, "one", "the manifest's name is the one");
 	ok_int((long long)w.nnotes, 1, "a name that is not used is said");
+	ok_str(w.nnotes ? w.notes[0] : "",
+		"vx.config.json: \"name\": \"two\" is not used: package.json says \"one\"",
+		"by both");
 	workspace_release(&w);
 	root_release(&root);
 
