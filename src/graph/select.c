@@ -329,21 +329,24 @@ narrow(const struct workspace *w, const struct selection *s, struct scope_bases 
 	return touched_narrow(w, t, p->v, &p->n, e);
 }
 
-/* What there is to say of the first base that was looked at. */
-static void
-tell_base(const struct scope_bases *bases, struct selected *ret)
+/* What there is to say of the base, of --affected if that was asked, else of the first filter. */
+static int
+tell_base(const struct workspace *w, const struct selection *s, struct scope_bases *bases,
+	struct selected *ret, struct err *e)
 {
-	const struct changes *c = bases->n ? &bases->v[0].touched->changes : NULL;
+	const struct touched *t = bases->n ? bases->v[0].touched : NULL;
 
-	if (!c)
-		return;
-	ret->since = xstrdup(c->since);
-	if (c->is_head)
+	if (s->affected && scope_touched(w, bases, s->base, &t, e))
+		return -1;
+	if (t)
+		ret->since = xstrdup(t->changes.since);
+	if (s->affected && t->changes.is_head)
 		ret->note =
 			xasprintf("%s is where HEAD is, or ahead of it, so only what is not "
 				  "committed counts: "
 				  "--affected=HEAD~1 adds the last commit, --all runs everything",
-				c->since);
+				t->changes.since);
+	return 0;
 }
 
 int
@@ -364,12 +367,14 @@ select_requests(
 	for (size_t i = 0; i < w->nprojects; i++)
 		free(p.seen[i]);
 	free(p.seen);
-	if (r < 0)
-		free(p.v);
-	else
-		*ret = (struct selected){.v = p.v, .n = p.n};
 	if (!r)
-		tell_base(&bases, ret);
+		r = tell_base(w, s, &bases, ret, e);
+	if (r < 0) {
+		free(p.v);
+	} else {
+		ret->v = p.v;
+		ret->n = p.n;
+	}
 	scope_bases_release(&bases);
 	return r;
 }

@@ -29,7 +29,8 @@ struct selected {
 };
 void selected_release(struct selected *s);
 
-/* Every name must resolve somewhere; else the error has the nearest name or lists what exists. */
+/* Every name must resolve somewhere; else the error has the nearest name or lists what exists. *ret is empty
+ * before. */
 int select_requests(
 	const struct workspace *w, const struct selection *s, struct selected *ret, struct err *e);
 

@@ -260,6 +260,10 @@ run run check --filter 'inner[HEAD]'
 exits 0 "nothing changed, and who is asked has no such task"
 said 'nothing affected since HEAD' "it is the diff that says so"
 clean
+run run build --filter '[HEAD]'
+is "$(cat "$ERR")" 'vx: nothing affected since HEAD' "a filter has no other base to offer"
+run run build --filter '[HEAD~1]' --affected=HEAD
+said 'nothing affected since HEAD$' "the base of --affected is the one that is told"
 edit '' "nothing changed" ':'
 
 # --- repositories in the repository
