@@ -195,6 +195,25 @@ git_ask(const struct git_repo *r, const char *const *args, struct strbuf *ret, s
 	return start(r, args, &job, e) ? -1 : finish(&job, ret, e);
 }
 
+/* git 2.31 is the first that can be asked so. */
+static int
+check_obedience(const struct git_repo *r, const struct strvec *filters, struct err *e)
+{
+	struct git_repo blind = *r;
+	const char *const args[] = {"config", "--get", filters->v[0], NULL};
+	cleanup_strbuf struct strbuf said = STRBUF_INIT;
+
+	blind.filters = filters;
+	if (git_ask(&blind, args, &said, e) < 0)
+		return -1;
+	if (strcmp(said.buf, "\n") != 0)
+		return err_set(e, ERR_USAGE, 0,
+			"this git cannot be kept from starting the filters of its config (%s): "
+			"that takes git 2.31",
+			filters->v[0]);
+	return 0;
+}
+
 int
 git_find_filters(const struct git_repo *r, struct strvec *ret, struct err *e)
 {
@@ -211,7 +230,7 @@ git_find_filters(const struct git_repo *r, struct strvec *ret, struct err *e)
 	for (const char *key = said.buf; found && *key; key += strlen(key) + 1)
 		if (!strvec_contains(ret, key))
 			strvec_push(ret, key);
-	return 0;
+	return ret->n ? check_obedience(r, ret, e) : 0;
 }
 
 /* "? path", or "H 100644 <id> <stage>\tpath"; an untracked nested repository ends in '/'. */

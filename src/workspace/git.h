@@ -61,7 +61,8 @@ struct git_repo {
 /* `args`: the command, its options and words, ended by NULL; no word of the user's may stand where it could be
  * an option. 1: *ret gets what it printed; 0: it said no, by its exit code, and e holds its own words; -1. */
 int git_ask(const struct git_repo *r, const char *const *args, struct strbuf *ret, struct err *e);
-/* The keys of all filters that some config of the repository defines, for git_repo.filters. */
+/* The keys of all filters that some config of the repository defines, for git_repo.filters. Refused: a git that
+ * would start them all the same. */
 int git_find_filters(const struct git_repo *r, struct strvec *ret, struct err *e);
 
 #endif
