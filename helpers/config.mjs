@@ -814,7 +814,7 @@ async function evaluate(index, name) {
 		return `${changed}; a config may not`;
 	if (failure)
 		return failure;
-	say("value", index, text, rests.why, rests.why ? [] : rests.needs);
+	say("value", index, text, rests.why, rests.needs);
 	return "";
 }
 

@@ -294,6 +294,16 @@ evaluated_get(struct evaluated *ev, const char *path, size_t *ret_len)
 	return ev->table.bytes + r->json;
 }
 
+void
+evaluated_needs(struct evaluated *ev, const char *path, struct strvec *ret)
+{
+	size_t i = find_config(ev, path);
+	const struct row *r = i == SIZE_MAX ? NULL : config_row(ev, i);
+
+	for (size_t k = 0; r && k < r->nneeds; k++)
+		strvec_push(ret, ev->table.bytes + file_row(ev, need_of(ev, r, k))->path);
+}
+
 /* ------------------------------------------------------------------ remembering */
 
 /* As it is now, if that is how it was when it was evaluated. */

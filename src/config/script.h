@@ -19,8 +19,9 @@ struct script {
 	char *json;       /* what it yields, a NUL behind it */
 	size_t len;
 	/* Why the next evaluation may yield something else though no file changes: "mentions process". "": it
-	 * cannot, and `needs` has the files from the root that the value rests on, there or not. */
+	 * cannot. */
 	char *why;
+	/* The files from the root that the value rests on, there or not: all of them only where `why` is "". */
 	struct strvec needs;
 	int64_t learned_ns; /* the files' clock before it was evaluated */
 };

@@ -34,22 +34,42 @@ is_lost_project(const struct workspace *w, const char *path)
 }
 
 static bool
+is_among(const char *path, const char *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(v[i], path))
+			return true;
+	return false;
+}
+
+static bool
 widens(const struct workspace *w, const struct changes *c, size_t i, const char *const *widening,
 	size_t n)
 {
 	const char *path = c->paths.v[i];
 
-	for (size_t k = 0; k < n; k++)
-		if (!strcmp(widening[k], path))
-			return true;
+	if (is_among(path, widening, n))
+		return true;
 	if (starts_with(path, "vx.workspace.") && !strchr(path, '/'))
 		return true;
 	if (!strcmp(path, "package.json") && c->members_moved)
 		return true;
-	return is_lost_project(w, path);
+	return is_among(path, w->needs, w->nneeds) || is_lost_project(w, path);
 }
 
-/* Which projects hold the path. A repository is one path that stands for all that is in it. */
+/* A repository is one path that stands for all that is in it; what a config rests on says what the project is. */
+static void
+mark_whole(const struct workspace *w, const char *path, bool is_repo, bool *ret)
+{
+	for (size_t i = 0; i < w->nprojects; i++) {
+		const struct project *p = w->projects[i];
+
+		ret[i] |= is_among(path, p->needs, p->nneeds) ||
+			  (is_repo && path_is_within(p->dir, path));
+	}
+}
+
+/* Which projects hold the path, or rest on it. */
 static void
 mark_holders(const struct workspace *w, const char *path, bool is_repo, bool *ret)
 {
@@ -57,8 +77,7 @@ mark_holders(const struct workspace *w, const char *path, bool is_repo, bool *re
 
 	if (p)
 		ret[p->index] = true;
-	for (size_t i = 0; is_repo && i < w->nprojects; i++)
-		ret[i] |= path_is_within(w->projects[i]->dir, path);
+	mark_whole(w, path, is_repo, ret);
 }
 
 int
@@ -161,9 +180,7 @@ find_seeds(const struct workspace *w, const struct changes *c)
 		const char *path = c->paths.v[i];
 		const struct project *p = workspace_project_at(w, path);
 
-		if (c->is_repo[i])
-			for (size_t k = 0; k < w->nprojects; k++)
-				s.whole[k] |= path_is_within(w->projects[k]->dir, path);
+		mark_whole(w, path, c->is_repo[i], s.whole);
 		if (p)
 			seed_project(p, path, c->is_repo[i], &s);
 		seed_afar(w, path, c->is_repo[i], &s);

@@ -129,10 +129,12 @@ evaluate(int fd, struct candidate *c, const char *name, const struct search *s, 
 	c->settings.path = name;
 	memory = evaluated_open(state, fd, c->dir);
 	json = evaluated_get(memory, name, &c->settings.len);
-	if (json)
+	if (json) {
 		c->settings.json = xmemdupz(json, c->settings.len);
-	else
+		evaluated_needs(memory, name, &c->settings.needs);
+	} else {
 		r = script_evaluate(c->dir, &c->settings, 1, e);
+	}
 	evaluated_close(memory, false);
 	return r;
 }

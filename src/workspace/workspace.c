@@ -347,6 +347,14 @@ define_project(struct loading *l, struct loaded *it, const char *config, size_t 
 	return choose_name(l, it, e);
 }
 
+static void
+take_needs(struct loading *l, const struct strvec *from, const char ***ret, size_t *ret_n)
+{
+	*ret = arena_array(&l->w->arena, from->n, const char *);
+	for (size_t i = 0; i < from->n; i++)
+		(*ret)[(*ret_n)++] = arena_strdup(&l->w->arena, from->v[i]);
+}
+
 /* From what is remembered of it, or later. */
 static int
 define_by_script(struct loading *l, struct loaded *it, struct err *e)
@@ -355,8 +363,13 @@ define_by_script(struct loading *l, struct loaded *it, struct err *e)
 	size_t len;
 	const char *json = evaluated_get(l->evaluated, it->p.config, &len);
 
-	if (json)
+	if (json) {
+		cleanup_strvec struct strvec needs = STRVEC_INIT;
+
+		evaluated_needs(l->evaluated, it->p.config, &needs);
+		take_needs(l, &needs, &it->p.needs, &it->p.nneeds);
 		return define_project(l, it, json, len, true, e);
+	}
 	GROW(u->items, u->n + 1, u->cap);
 	u->items[u->n++] = it;
 	return 0;
@@ -406,6 +419,7 @@ evaluate_all(struct loading *l, struct err *e)
 			r = define_project(l, u->items[i], v[i].json, v[i].len, true, e);
 		if (!r)
 			evaluated_put(l->evaluated, &v[i]);
+		take_needs(l, &v[i].needs, &u->items[i]->p.needs, &u->items[i]->p.nneeds);
 		script_release(&v[i]);
 	}
 	return r;
@@ -755,6 +769,7 @@ load(struct loading *l, struct err *e)
 	if (settings_load(l->root->fd, &l->root->settings, &w->arena, &w->settings, e) < 0)
 		return -1;
 	remember_settings(l);
+	take_needs(l, &l->root->settings.needs, &w->needs, &w->nneeds);
 	if (load_members(l, e) < 0 || evaluate_all(l, e) < 0 || index_names(l, e) < 0)
 		return -1;
 	link_nested(w);

@@ -17,10 +17,13 @@ struct root;
 
 struct project {
 	const char *name;
-	const char *dir;       /* from the root; "" for the root project */
-	bool is_root;          /* also answers to "//" */
-	bool has_manifest;     /* package.json beside it */
-	const char *config;    /* "packages/a/vx.config.ts" from the root, NULL: none */
+	const char *dir;    /* from the root; "" for the root project */
+	bool is_root;       /* also answers to "//" */
+	bool has_manifest;  /* package.json beside it */
+	const char *config; /* "packages/a/vx.config.ts" from the root, NULL: none */
+	const char **
+		needs; /* the files that a config in JavaScript rests on, as far as is known, from the root */
+	size_t nneeds;
 	struct projectdef def; /* no tasks when there is no config */
 	struct project **deps; /* order edges (what ^task walks): direct, sorted by name, no self */
 	size_t ndeps;
@@ -36,6 +39,8 @@ struct workspace {
 	int rootfd; /* borrowed from struct root */
 	const char *path;
 	struct settings settings;
+	const char **needs; /* of the settings, as those of a project */
+	size_t nneeds;
 	struct project **projects; /* sorted by name */
 	size_t nprojects;
 	struct htab by_name;

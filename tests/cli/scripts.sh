@@ -126,6 +126,20 @@ for r in $RUNTIMES; do
 	run_only run build --all --output-logs=full
 	is "$(starts)" 0 "$r: it is remembered again"
 
+	# What has changed is asked of git, and what rests on it of the memory, or of the evaluation itself.
+	git_ add -A
+	git_ commit -qm one
+	echo '// more' >>tools/words.ts
+	for memory in filled none; do
+		run_only run --dry=json build --affected=HEAD
+		is "$(sed -n 's/.*"id":"\([^"]*\)".*"requested":true.*/\1/p' "$OUT" | sort | tr '\n' ' ')" \
+			'app#build lib#build ' "$r: an import affects those that rest on it ($memory)"
+		rm -rf .vx
+	done
+	git_ checkout -q tools/words.ts
+	settle
+	run_only run build --all --output-logs=full
+
 	# The same binary at another place is another runtime.
 	cp "$T/bin/$r" "$T/bin/copy"
 	mv "$T/bin/copy" "$T/bin/$r"

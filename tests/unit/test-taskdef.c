@@ -345,6 +345,12 @@ test_foreign(void)
 		"sandbox.read: belongs in 'allow': write allow.read");
 	check_refused(EXEC("\"sandbox\": {\"write\": []}"),
 		"sandbox.write: belongs in 'allow': write allow.write");
+	check_refused(EXEC("\"sandbox\": {\"pty\": true}"),
+		"sandbox.pty: belongs in 'allow': write allow.pty");
+	check_refused(EXEC("\"sandbox\": {\"gitConfig\": true}"),
+		"sandbox.gitConfig: belongs in 'allow': write allow.gitConfig");
+	check_refused(EXEC("\"sandbox\": {\"unixSockets\": true}"),
+		"sandbox.unixSockets: belongs in 'allow': write allow.unixSockets");
 	check_refused(
 		CACHE("\"env\": []"), "tasks.t.cache.env: belongs in 'inputs': write inputs.env");
 	check_refused(INPUTS("\"globs\": []"), "tasks.t.cache.inputs.globs: write 'files'");
