@@ -5,6 +5,15 @@
 #include "util/err.h"
 #include "util/strbuf.h"
 
+const struct shape field_text_shape = {.schema = "'type': 'string', 'pattern': '" NOT_BLANK "'"};
+const struct shape field_texts_shape = {
+	.schema = "'type': 'array', 'items': { 'type': 'string', 'pattern': '" NOT_BLANK "' }"};
+const struct shape field_any_text_shape = {.schema = "'type': 'string'"};
+const struct shape field_bool_shape = {.schema = "'type': 'boolean'"};
+const struct shape field_timeout_shape = {
+	.schema = "'type': 'integer', 'minimum': 1, 'maximum': 2147483647"};
+_Static_assert(FIELD_TIMEOUT_MAX == 2147483647, "as in the shape");
+
 /* Insertions, deletions, replacements and swaps of neighbours that make a into b, or 3 for more
  * than two. */
 static size_t
@@ -61,29 +70,29 @@ nearest_name(const char *word, const char *const *names, size_t n)
 }
 
 static void
-add_allowed(struct strbuf *sb, const struct field *table, size_t n)
+add_allowed(struct strbuf *sb, const struct shape *object)
 {
 	const char *sep = "";
 
-	for (size_t i = 0; i < n; i++)
-		if (table[i].kind == FIELD_HERE) {
-			strbuf_addf(sb, "%s%s", sep, table[i].name);
+	for (size_t i = 0; i < object->nfields; i++)
+		if (object->fields[i].kind == FIELD_HERE) {
+			strbuf_addf(sb, "%s%s", sep, object->fields[i].name);
 			sep = ", ";
 		}
 }
 
 static int
-unknown_field(const struct json_at *at, const struct field *table, size_t n, struct err *e)
+unknown_field(const struct json_at *at, const struct shape *object, struct err *e)
 {
 	cleanup_strbuf struct strbuf allowed = STRBUF_INIT;
 	const char *names[64], *nearest;
 	size_t k = 0;
 
-	for (size_t i = 0; i < n && k < array_len(names); i++)
-		if (table[i].kind != FIELD_FOREIGN)
-			names[k++] = table[i].name;
+	for (size_t i = 0; i < object->nfields && k < array_len(names); i++)
+		if (object->fields[i].kind != FIELD_FOREIGN)
+			names[k++] = object->fields[i].name;
 	nearest = nearest_name(at->key, names, k);
-	add_allowed(&allowed, table, n);
+	add_allowed(&allowed, object);
 	if (nearest)
 		return json_error_key(at, e, "unknown field, did you mean '%s'? allowed here: %s",
 			nearest, allowed.buf);
@@ -91,10 +100,10 @@ unknown_field(const struct json_at *at, const struct field *table, size_t n, str
 }
 
 static int
-check_field(const struct json_at *at, const struct field *table, size_t n, struct err *e)
+check_field(const struct json_at *at, const struct shape *object, struct err *e)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct field *f = &table[i];
+	for (size_t i = 0; i < object->nfields; i++) {
+		const struct field *f = &object->fields[i];
 
 		if (strcmp(f->name, at->key) != 0)
 			continue;
@@ -111,26 +120,26 @@ check_field(const struct json_at *at, const struct field *table, size_t n, struc
 			return json_error_key(at, e, "%s", f->text);
 		}
 	}
-	return unknown_field(at, table, n, e);
+	return unknown_field(at, object, e);
 }
 
 int
-fields_check(const struct json_at *at, const json_t *value, const struct field *table, size_t n,
-	const char *shape, struct err *e)
+fields_check(const struct json_at *at, const json_t *value, const struct shape *object,
+	const char *write, struct err *e)
 {
 	if (!json_is_object(value)) {
 		cleanup_strbuf struct strbuf allowed = STRBUF_INIT;
 
-		add_allowed(&allowed, table, n);
-		if (shape)
-			return json_error(at, e, "is %s: %s", json_kind(value), shape);
+		add_allowed(&allowed, object);
+		if (write)
+			return json_error(at, e, "is %s: %s", json_kind(value), write);
 		return json_error(at, e, "is %s: write an object with the fields %s",
 			json_kind(value), allowed.buf);
 	}
 	for (size_t i = 0; i < value->n; i++) {
 		struct json_at here = {at->doc, at, value->items[i].key, 0};
 
-		if (check_field(&here, table, n, e) < 0)
+		if (check_field(&here, object, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -4,6 +4,8 @@
  * those of this vx, those of a later one, those that belong to other systems or other runners, and
  * what to write instead. Everything else is an error that lists what is allowed and names the
  * nearest.
+ *
+ * schema/ is printed from the same tables (config/schema.h).
  */
 #ifndef CONFIG_FIELDS_H
 #define CONFIG_FIELDS_H
@@ -22,16 +24,43 @@ enum field_kind {
 	FIELD_FOREIGN, /* the text says what to write */
 };
 
+struct shape;
+
 struct field {
 	const char *name;
 	enum field_kind kind;
-	const char *text;
+	const char *text;          /* HERE and IGNORED: what it is, as editors show it */
+	const struct shape *shape; /* HERE and IGNORED */
 };
 
-/* The value must be an object whose every member is in the table, HERE or IGNORED. `shape` says
+/* What a value may be. */
+struct shape {
+	/* Keywords of JSON Schema, with ' for " and one backslash for two: they may refuse less than
+	 * what reads the value, never more (tests/cli/schema.py). */
+	const char *schema;
+	const struct field *fields; /* of an object, or NULL */
+	size_t nfields;
+	const struct shape *each; /* of an object whose names are not ours: its values */
+};
+
+#define FIELDS(table) .fields = (table), .nfields = array_len(table)
+
+/* Parts of regular expressions. */
+#define BLANKS " \\t\\r\\n\\v\\f"
+#define NOT_BLANK "[^" BLANKS "]"
+/* A text of characters outside of the set that neither begins nor ends in a blank. */
+#define TRIMMED(set) "[^" set BLANKS "]([^" set "]*[^" set BLANKS "])?"
+
+extern const struct shape field_text_shape; /* what field_string takes */
+extern const struct shape field_texts_shape;
+extern const struct shape field_any_text_shape; /* and an empty one */
+extern const struct shape field_bool_shape;
+extern const struct shape field_timeout_shape;
+
+/* The value must be an object whose every member is in the table, HERE or IGNORED. `write` says
  * what to write when it is something else; NULL: "an object with …", from the table. */
-int fields_check(const struct json_at *at, const json_t *value, const struct field *table, size_t n,
-	const char *shape, struct err *e);
+int fields_check(const struct json_at *at, const json_t *value, const struct shape *object,
+	const char *write, struct err *e);
 
 /* A string without NUL that is not only blanks; into the arena. */
 int field_string(const struct json_at *at, const json_t *value, struct arena *a, const char **ret,

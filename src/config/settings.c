@@ -17,36 +17,78 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-static const struct field workspace_fields[] = {
-	{"$schema", FIELD_HERE, NULL},
-	{"affectedBase", FIELD_HERE, NULL},
-	{"cacheDir", FIELD_HERE, NULL},
-	{"cacheRetention", FIELD_HERE, NULL},
-	{"concurrency", FIELD_HERE, NULL},
-	{"projects", FIELD_HERE, NULL},
-	{"rules", FIELD_HERE, NULL},
-	{"timeout", FIELD_HERE, NULL},
-	{"cacheScope", FIELD_NOT, NULL},
-	{"plugins", FIELD_NOT, NULL},
-	{"globalDependencies", FIELD_FOREIGN,
-		"write the files in cache.inputs.workspaceFiles of the tasks that read them"},
-	{"globalEnv", FIELD_FOREIGN,
-		"write the names in cache.inputs.env of the tasks that read them"},
-	{"packages", FIELD_FOREIGN, "write 'projects'"},
-	{"parallel", FIELD_FOREIGN, "write 'concurrency'"},
-	{"tasks", FIELD_FOREIGN, "belongs in the vx.config.json of a project"},
-	{"workspaces", FIELD_FOREIGN, "write 'projects'"},
-};
+static const struct shape members_shape = {
+	.schema = "'type': 'array', 'items': { "
+		  "'type': 'string', 'pattern': '^!?(?!/|!|\\.\\.(/|$))' }"};
+static const struct shape concurrency_shape = {
+	.schema = "'type': 'integer', 'minimum': 1, 'maximum': 2147483647"};
+static const struct shape affected_base_shape = {
+	.schema = "'type': 'string', 'pattern': '^(?!-)[^" BLANKS "]+$'"};
+static const struct shape size_shape = {
+	.schema = "'type': 'string', 'pattern': '^0*[1-9][0-9]*([KMGT]B?|B)$'"};
+static const struct shape duration_shape = {
+	.schema = "'type': 'string', 'pattern': '^0*[1-9][0-9]*[smhd]$'"};
 
 static const struct field rules_fields[] = {
-	{"exclusiveOutputs", FIELD_HERE, NULL},
-	{"upfrontKeys", FIELD_HERE, NULL},
+	{"exclusiveOutputs", FIELD_HERE,
+		"No path is an output of two tasks. Without it a task may add to the outputs of "
+		"one that it needs.",
+		&field_bool_shape},
+	{"upfrontKeys", FIELD_HERE,
+		"No input of a cached task is an output of another one. Without it the key of such "
+		"a task is made when those that it needs are done.",
+		&field_bool_shape},
 };
+static const struct shape rules_shape = {.schema = "'type': 'object'", FIELDS(rules_fields)};
 
 static const struct field retention_fields[] = {
-	{"maxSize", FIELD_HERE, NULL},
-	{"olderThan", FIELD_HERE, NULL},
+	{"maxSize", FIELD_HERE,
+		"Results longest unused go until the rest takes up less: a whole number and K, M, "
+		"G or T.",
+		&size_shape},
+	{"olderThan", FIELD_HERE,
+		"Results that have not been used for so long go: a whole number and s, m, h or d.",
+		&duration_shape},
 };
+static const struct shape retention_shape = {
+	.schema = "'type': 'object', 'minProperties': 1", FIELDS(retention_fields)};
+
+static const struct field workspace_fields[] = {
+	{"$schema", FIELD_HERE, "The schema of this file, for editors.", &field_any_text_shape},
+	{"affectedBase", FIELD_HERE, "The git reference that changes are counted from.",
+		&affected_base_shape},
+	{"cacheDir", FIELD_HERE,
+		"Where the cache lives: from the workspace's root, absolute, or below ~/. "
+		"VX_CACHE_DIR and --cache-dir outrank it.",
+		&field_text_shape},
+	{"cacheRetention", FIELD_HERE,
+		"What leaves the cache, at the end of a run that wrote to it. By default nothing.",
+		&retention_shape},
+	{"concurrency", FIELD_HERE,
+		"How many commands run at a time; by default the usable cores. --concurrency "
+		"outranks it.",
+		&concurrency_shape},
+	{"projects", FIELD_HERE,
+		"Patterns, from the workspace's root: which directories are projects; ! takes "
+		"back. By default the package manager's list.",
+		&members_shape},
+	{"rules", FIELD_HERE, "Which rules of the task graph hold; by default both.", &rules_shape},
+	{"timeout", FIELD_HERE,
+		"Milliseconds for tasks without an exec.timeout; by default none. VX_TASK_TIMEOUT "
+		"and --timeout outrank it.",
+		&field_timeout_shape},
+	{"cacheScope", FIELD_NOT, NULL, NULL},
+	{"plugins", FIELD_NOT, NULL, NULL},
+	{"globalDependencies", FIELD_FOREIGN,
+		"write the files in cache.inputs.workspaceFiles of the tasks that read them", NULL},
+	{"globalEnv", FIELD_FOREIGN,
+		"write the names in cache.inputs.env of the tasks that read them", NULL},
+	{"packages", FIELD_FOREIGN, "write 'projects'", NULL},
+	{"parallel", FIELD_FOREIGN, "write 'concurrency'", NULL},
+	{"tasks", FIELD_FOREIGN, "belongs in the vx.config.json of a project", NULL},
+	{"workspaces", FIELD_FOREIGN, "write 'projects'", NULL},
+};
+const struct shape settings_shape = {.schema = "'type': 'object'", FIELDS(workspace_fields)};
 
 static const char *const manifests[] = {"package.json", "vx.config.json", "vx.config.ts",
 	"vx.config.mts", "vx.config.js", "vx.config.mjs", "vx.config.cts", "vx.config.cjs"};
@@ -205,7 +247,7 @@ parse_bound(const struct json_at *above, const json_t *object, const char *key,
 static int
 parse_retention(const struct json_at *at, const json_t *value, struct settings *s, struct err *e)
 {
-	if (fields_check(at, value, retention_fields, array_len(retention_fields), NULL, e) < 0)
+	if (fields_check(at, value, &retention_shape, NULL, e) < 0)
 		return -1;
 	if (!json_object_size(value))
 		return json_error(at, e, "limits nothing: write olderThan, maxSize or both");
@@ -233,7 +275,7 @@ parse_rule(const struct json_at *at, const json_t *value, const char *key, bool 
 static int
 parse_rules(const struct json_at *at, const json_t *value, struct settings *s, struct err *e)
 {
-	if (fields_check(at, value, rules_fields, array_len(rules_fields), NULL, e) < 0)
+	if (fields_check(at, value, &rules_shape, NULL, e) < 0)
 		return -1;
 	return parse_rule(at, value, "exclusiveOutputs", &s->exclusive_outputs, e) < 0 ||
 			       parse_rule(at, value, "upfrontKeys", &s->upfront_keys, e) < 0
@@ -250,7 +292,7 @@ parse_settings(const struct json_doc *doc, int rootfd, struct arena *a, struct s
 	const json_t *object = doc->root;
 
 	settings_init(&s);
-	if (fields_check(&root, object, workspace_fields, array_len(workspace_fields), NULL, e) < 0)
+	if (fields_check(&root, object, &settings_shape, NULL, e) < 0)
 		return -1;
 	for (size_t i = 0; i < object->n; i++) {
 		const json_t *v = &object->items[i];

@@ -11,6 +11,7 @@
 struct arena;
 struct err;
 struct script;
+struct shape;
 
 struct settings {
 	const char **projects; /* globs of "projects", NULL when the field is absent */
@@ -25,6 +26,9 @@ struct settings {
 	uint64_t cache_older_than_ns;
 	uint64_t cache_max_bytes;
 };
+
+/* Of the whole file (config/fields.h). */
+extern const struct shape settings_shape;
 
 void settings_init(struct settings *s);
 

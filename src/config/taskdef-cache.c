@@ -12,35 +12,75 @@
 #include "util/path.h"
 #include "util/strbuf.h"
 
-static const struct field cache_fields[] = {
-	{"inputs", FIELD_HERE, NULL},
-	{"outputs", FIELD_HERE, NULL},
-	{"inputStability", FIELD_LATER, NULL},
-	{"env", FIELD_FOREIGN, "belongs in 'inputs': write inputs.env"},
-	{"files", FIELD_FOREIGN,
-		"write inputs.files for what the task reads, outputs.files for what "
-		"it writes"},
-	{"workspaceFiles", FIELD_FOREIGN, "belongs in 'inputs': write inputs.workspaceFiles"},
-};
+/* What can be seen of their grammar without reading it: no path that leaves, no "!!". */
+static const struct shape globs_shape = {.schema = "'type': 'array', 'items': { 'type': 'string', "
+						   "'pattern': '^!?(?!/|!|\\.\\.(/|$))' }"};
+static const struct shape key_env_shape = {.schema = "'type': 'array', 'items': { "
+						     "'type': 'string', 'pattern': '^(?!!)[^=*]*"
+						     "[^=*" BLANKS "][^=*]*$' }"};
 
 static const struct field inputs_fields[] = {
-	{"env", FIELD_HERE, NULL},
-	{"files", FIELD_HERE, NULL},
-	{"runtime", FIELD_HERE, NULL},
-	{"tasks", FIELD_HERE, NULL},
-	{"workspaceFiles", FIELD_HERE, NULL},
-	{"workspaceRuntime", FIELD_HERE, NULL},
-	{"globs", FIELD_FOREIGN, "write 'files'"},
-	{"passThrough", FIELD_FOREIGN,
-		"belongs in exec.env, or write 'env' for what is in the key"},
+	{"env", FIELD_HERE,
+		"Names of variables whose values, in the environment of vx, are in the key. "
+		"exec.env.passThrough lets the command see them.",
+		&key_env_shape},
+	{"files", FIELD_HERE,
+		"Patterns, from the project, of the files that the task reads; ! takes back.",
+		&globs_shape},
+	{"runtime", FIELD_HERE,
+		"Commands whose output is in the key: for what the task uses outside of the "
+		"workspace.",
+		&field_texts_shape},
+	{"tasks", FIELD_HERE,
+		"Whose keys, of the tasks in dependsOn, are folded into this one: name, ^name, "
+		"project#name, with * and !; the last that means a task decides. By default all.",
+		&field_texts_shape},
+	{"workspaceFiles", FIELD_HERE,
+		"Patterns, from the workspace's root, of files outside of the project that the "
+		"task reads.",
+		&globs_shape},
+	{"workspaceRuntime", FIELD_HERE,
+		"As runtime, in the workspace's root: once for all tasks that list the command.",
+		&field_texts_shape},
+	{"globs", FIELD_FOREIGN, "write 'files'", NULL},
+	{"passThrough", FIELD_FOREIGN, "belongs in exec.env, or write 'env' for what is in the key",
+		NULL},
 };
+static const struct shape inputs_shape = {
+	.schema = "'type': 'object', 'required': ['files']", FIELDS(inputs_fields)};
 
 static const struct field outputs_fields[] = {
-	{"files", FIELD_HERE, NULL},
-	{"workspaceFiles", FIELD_HERE, NULL},
-	{"globs", FIELD_FOREIGN, "write 'files'"},
-	{"logs", FIELD_FOREIGN, "what a task prints is always stored: leave it out"},
+	{"files", FIELD_HERE,
+		"Patterns, from the project, of what the task makes; ! takes back. Everything they "
+		"select is deleted first. [] where it writes nothing.",
+		&globs_shape},
+	{"workspaceFiles", FIELD_HERE,
+		"Patterns, from the workspace's root, of what the task makes outside of its "
+		"project.",
+		&globs_shape},
+	{"globs", FIELD_FOREIGN, "write 'files'", NULL},
+	{"logs", FIELD_FOREIGN, "what a task prints is always stored: leave it out", NULL},
 };
+static const struct shape outputs_shape = {
+	.schema = "'type': 'object', 'required': ['files']", FIELDS(outputs_fields)};
+
+static const struct field cache_fields[] = {
+	{"inputs", FIELD_HERE, "What is in the key: a change of it makes the task run again.",
+		&inputs_shape},
+	{"outputs", FIELD_HERE,
+		"What the task makes: it is deleted before the task runs, stored, and put in its "
+		"place again.",
+		&outputs_shape},
+	{"inputStability", FIELD_LATER, NULL, NULL},
+	{"env", FIELD_FOREIGN, "belongs in 'inputs': write inputs.env", NULL},
+	{"files", FIELD_FOREIGN,
+		"write inputs.files for what the task reads, outputs.files for what "
+		"it writes",
+		NULL},
+	{"workspaceFiles", FIELD_FOREIGN, "belongs in 'inputs': write inputs.workspaceFiles", NULL},
+};
+const struct shape cachedef_shape = {
+	.schema = "'type': 'object', 'required': ['inputs', 'outputs']", FIELDS(cache_fields)};
 
 /* What an output may not select: a hit would put back an old project under a new task. */
 static const char *const own_files[][2] = {
@@ -283,7 +323,7 @@ cachedef_parse(const struct json_at *at, const json_t *value, const char *dir,
 	const json_t *inputs, *outputs, *files, *written, *v;
 	struct cachedef *c = arena_new(a, struct cachedef);
 
-	if (fields_check(at, value, cache_fields, array_len(cache_fields),
+	if (fields_check(at, value, &cachedef_shape,
 		    json_is_false(value)  ? "leave 'cache' out, then the task is never cached"
 		    : json_is_true(value) ? "write { \"inputs\": { \"files\": [ … ] }, "
 					    "\"outputs\": { \"files\": [ … ] } }"
@@ -298,9 +338,9 @@ cachedef_parse(const struct json_at *at, const json_t *value, const char *dir,
 		return json_error(&out_at, e,
 			"is missing: write { \"files\": [ … ] }, or an empty list "
 			"for a task that writes nothing");
-	if (fields_check(&in_at, inputs, inputs_fields, array_len(inputs_fields),
+	if (fields_check(&in_at, inputs, &inputs_shape,
 		    json_is_array(inputs) ? "write { \"files\": [ … ] }" : NULL, e) < 0 ||
-		fields_check(&out_at, outputs, outputs_fields, array_len(outputs_fields),
+		fields_check(&out_at, outputs, &outputs_shape,
 			json_is_array(outputs) ? "write { \"files\": [ … ] }" : NULL, e) < 0)
 		return -1;
 	files = json_member(inputs, &in_at, "files", &files_at);

@@ -6,6 +6,7 @@
 #ifndef CONFIG_TASKDEF_PRIVATE_H
 #define CONFIG_TASKDEF_PRIVATE_H
 
+#include "config/fields.h"
 #include "config/json.h"
 
 struct arena;
@@ -13,6 +14,8 @@ struct cachedef;
 struct err;
 struct sandboxdef;
 struct taskdef;
+
+extern const struct shape cachedef_shape, sandboxdef_shape;
 
 /* `dir`: the project's directory from the workspace root. `t`: whose dependsOn is read already. Into
  * the arena. */

@@ -9,47 +9,88 @@
 #include "util/arena.h"
 #include "util/err.h"
 
-static const struct field sandbox_fields[] = {
-	{"allow", FIELD_HERE, NULL},
-	{"deny", FIELD_HERE, NULL},
-	{"ignore", FIELD_HERE, NULL},
-	{"nested", FIELD_HERE, NULL},
-	{"view", FIELD_HERE, NULL},
-	{"weakerWhenNested", FIELD_HERE, NULL},
-	{"hermetic", FIELD_HERE, NULL},
-	{"weakerNetworkIsolation", FIELD_IGNORED, NULL},
-	{"network", FIELD_FOREIGN, "belongs in 'allow': write allow.network"},
-	{"gitConfig", FIELD_FOREIGN, "belongs in 'allow': write allow.gitConfig"},
-	{"pty", FIELD_FOREIGN, "belongs in 'allow': write allow.pty"},
-	{"read", FIELD_FOREIGN, "belongs in 'allow': write allow.read"},
-	{"unixSockets", FIELD_FOREIGN, "belongs in 'allow': write allow.unixSockets"},
-	{"write", FIELD_FOREIGN, "belongs in 'allow': write allow.write"},
-};
+static const struct shape grants_shape = {.schema =
+						  "'type': 'array', 'items': { "
+						  "'type': 'string', 'pattern': '^(?!!|~[^/])' }"};
+static const struct shape sockets_shape = {.schema =
+						   "'type': ['boolean', 'array'], 'items': { "
+						   "'type': 'string', 'pattern': '^(?!!|~[^/])' }"};
+static const struct shape view_shape = {.schema = "'enum': ['transaction', 'live']"};
 
 static const struct field allow_fields[] = {
-	{"read", FIELD_HERE, NULL},
-	{"write", FIELD_HERE, NULL},
-	{"gitConfig", FIELD_HERE, NULL},
-	{"unixSockets", FIELD_HERE, NULL},
-	{"network", FIELD_LATER, NULL},
-	{"localBinding", FIELD_IGNORED, NULL},
-	{"machLookup", FIELD_IGNORED, NULL},
-	{"pty", FIELD_IGNORED, NULL},
-	{"systemInfo", FIELD_IGNORED, NULL},
+	{"read", FIELD_HERE, "Patterns, from the project, or paths (/…, ~/…) that may be read.",
+		&grants_shape},
+	{"write", FIELD_HERE,
+		"Patterns, from the project, or paths (/…, ~/…) that may be written, and read.",
+		&grants_shape},
+	{"gitConfig", FIELD_HERE,
+		"Where allow.write grants a .git, its config may be written, too.",
+		&field_bool_shape},
+	{"unixSockets", FIELD_HERE,
+		"true: the task may use Unix sockets. Paths: of those of the host only these.",
+		&sockets_shape},
+	{"network", FIELD_LATER, NULL, NULL},
+	{"localBinding", FIELD_IGNORED, "For another system: without effect here.",
+		&field_bool_shape},
+	{"machLookup", FIELD_IGNORED, "For another system: without effect here.",
+		&field_texts_shape},
+	{"pty", FIELD_IGNORED, "For another system: without effect here.", &field_bool_shape},
+	{"systemInfo", FIELD_IGNORED, "For another system: without effect here.",
+		&field_texts_shape},
 };
+static const struct shape allow_shape = {.schema = "'type': 'object'", FIELDS(allow_fields)};
 
 static const struct field deny_fields[] = {
-	{"read", FIELD_HERE, NULL},
-	{"write", FIELD_HERE, NULL},
-	{"network", FIELD_LATER, NULL},
+	{"read", FIELD_HERE, "Patterns or paths that may not be read.", &grants_shape},
+	{"write", FIELD_HERE, "Patterns or paths that may not be written.", &grants_shape},
+	{"network", FIELD_LATER, NULL, NULL},
 };
+static const struct shape deny_shape = {.schema = "'type': 'object'", FIELDS(deny_fields)};
 
 static const struct field ignore_fields[] = {
-	{"read", FIELD_HERE, NULL},
-	{"write", FIELD_HERE, NULL},
-	{"network", FIELD_IGNORED, NULL},
-	{"systemInfo", FIELD_IGNORED, NULL},
+	{"read", FIELD_HERE, "Patterns or paths whose denied reads are nobody's business.",
+		&grants_shape},
+	{"write", FIELD_HERE,
+		"Patterns or paths: what is written there, and not granted, is thrown away.",
+		&grants_shape},
+	{"network", FIELD_IGNORED, "Without effect yet.", &field_texts_shape},
+	{"systemInfo", FIELD_IGNORED, "For another system: without effect here.",
+		&field_texts_shape},
 };
+static const struct shape ignore_shape = {.schema = "'type': 'object'", FIELDS(ignore_fields)};
+
+static const struct field sandbox_fields[] = {
+	{"allow", FIELD_HERE, "What the task may do.", &allow_shape},
+	{"deny", FIELD_HERE,
+		"What it may not, in what is allowed. Of two rules the longer literal path "
+		"decides, of equals deny.",
+		&deny_shape},
+	{"ignore", FIELD_HERE, "What is denied and is no finding.", &ignore_shape},
+	{"nested", FIELD_HERE,
+		"The task may make namespaces of its own, as vx, bwrap and browsers do.",
+		&field_bool_shape},
+	{"view", FIELD_HERE,
+		"transaction: what the task writes is put in the workspace at its end. live: it "
+		"stands at once, and nothing can be cached.",
+		&view_shape},
+	{"weakerWhenNested", FIELD_HERE,
+		"Where the kernel refuses a /proc of its own, the task gets an empty one instead "
+		"of failing.",
+		&field_bool_shape},
+	{"hermetic", FIELD_HERE,
+		"The home directory is empty, and of the rest of the machine only the system is "
+		"visible.",
+		&field_bool_shape},
+	{"weakerNetworkIsolation", FIELD_IGNORED, "For another system: without effect here.",
+		&field_bool_shape},
+	{"network", FIELD_FOREIGN, "belongs in 'allow': write allow.network", NULL},
+	{"gitConfig", FIELD_FOREIGN, "belongs in 'allow': write allow.gitConfig", NULL},
+	{"pty", FIELD_FOREIGN, "belongs in 'allow': write allow.pty", NULL},
+	{"read", FIELD_FOREIGN, "belongs in 'allow': write allow.read", NULL},
+	{"unixSockets", FIELD_FOREIGN, "belongs in 'allow': write allow.unixSockets", NULL},
+	{"write", FIELD_FOREIGN, "belongs in 'allow': write allow.write", NULL},
+};
+const struct shape sandboxdef_shape = {.schema = "'type': 'object'", FIELDS(sandbox_fields)};
 
 /* Those without a meaning here, which a config for another system has all the same. */
 static const char *const ignored_booleans[] = {"pty", "localBinding"};
@@ -235,7 +276,7 @@ parse_allow(const struct json_at *at, const json_t *value, const char *dir, stru
 	struct json_at ports_at;
 	const json_t *ports;
 
-	if (fields_check(at, value, allow_fields, array_len(allow_fields), NULL, e) < 0)
+	if (fields_check(at, value, &allow_shape, NULL, e) < 0)
 		return -1;
 	/* As a boolean it says nothing on Linux; ports would have to be opened. */
 	ports = json_member(value, at, "localBinding", &ports_at);
@@ -253,7 +294,7 @@ static int
 parse_deny(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
 	struct sandboxdef *s, struct err *e)
 {
-	if (fields_check(at, value, deny_fields, array_len(deny_fields), NULL, e) < 0 ||
+	if (fields_check(at, value, &deny_shape, NULL, e) < 0 ||
 		parse_grants(at, value, "read", dir, a, &s->deny_read, &s->ndeny_read, e) < 0)
 		return -1;
 	return parse_grants(at, value, "write", dir, a, &s->deny_write, &s->ndeny_write, e);
@@ -263,7 +304,7 @@ static int
 parse_ignore(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
 	struct sandboxdef *s, struct err *e)
 {
-	if (fields_check(at, value, ignore_fields, array_len(ignore_fields), NULL, e) < 0 ||
+	if (fields_check(at, value, &ignore_shape, NULL, e) < 0 ||
 		check_ignored(at, value, a, e) < 0 ||
 		parse_grants(at, value, "read", dir, a, &s->ignore_read, &s->nignore_read, e) < 0)
 		return -1;
@@ -309,7 +350,7 @@ sandboxdef_parse(const struct json_at *at, const json_t *value, const char *dir,
 	const json_t *v;
 	bool ignored;
 
-	if (fields_check(at, value, sandbox_fields, array_len(sandbox_fields), shape, e) < 0)
+	if (fields_check(at, value, &sandboxdef_shape, shape, e) < 0)
 		return -1;
 	s->live = persistent;
 	if (read_bool(at, value, "weakerNetworkIsolation", &ignored, e) < 0 ||

@@ -12,98 +12,176 @@
 #define IN_TASK "belongs to a task: write it in tasks.NAME"
 #define IN_WORKSPACE "belongs in vx.workspace.json"
 
-static const struct field project_fields[] = {
-	{"$schema", FIELD_HERE, NULL},
-	{"dependencies", FIELD_HERE, NULL},
-	{"name", FIELD_HERE, NULL},
-	{"tags", FIELD_HERE, NULL},
-	{"tasks", FIELD_HERE, NULL},
-	{"plugins", FIELD_NOT, NULL},
-	{"affectedBase", FIELD_FOREIGN, IN_WORKSPACE},
-	{"cacheDir", FIELD_FOREIGN, IN_WORKSPACE},
-	{"concurrency", FIELD_FOREIGN, IN_WORKSPACE},
-	{"projects", FIELD_FOREIGN, IN_WORKSPACE},
-	{"rules", FIELD_FOREIGN, IN_WORKSPACE},
-	{"cache", FIELD_FOREIGN, IN_TASK},
-	{"dependsOn", FIELD_FOREIGN, IN_TASK},
-	{"env", FIELD_FOREIGN, "belongs to a task: write tasks.NAME.exec.env"},
-	{"exec", FIELD_FOREIGN, IN_TASK},
-	{"inputs", FIELD_FOREIGN, "belongs to a task: write tasks.NAME.cache.inputs"},
-	{"outputs", FIELD_FOREIGN, "belongs to a task: write tasks.NAME.cache.outputs"},
-	{"extends", FIELD_FOREIGN, "a config stands alone: write the tasks themselves"},
-	{"implicitDependencies", FIELD_FOREIGN, "write 'dependencies': the names of projects"},
-	{"namedInputs", FIELD_FOREIGN, "write the patterns in tasks.NAME.cache.inputs.files"},
-	{"pipeline", FIELD_FOREIGN, "write 'tasks'"},
-	{"scripts", FIELD_FOREIGN, "write 'tasks': { NAME: { \"exec\": { \"command\": \"…\" } } }"},
-	{"targets", FIELD_FOREIGN, "write 'tasks'"},
-};
+#define PROJECT_NAME "'type': 'string', 'pattern': '^(?!//$)" TRIMMED("#") "$'"
 
-static const struct field task_fields[] = {
-	{"cache", FIELD_HERE, NULL},
-	{"dependsOn", FIELD_HERE, NULL},
-	{"description", FIELD_HERE, NULL},
-	{"exec", FIELD_HERE, NULL},
-	{"interactive", FIELD_NOT, NULL},
-	{"remote", FIELD_NOT, NULL},
-	{"args", FIELD_FOREIGN, "write them into exec.command"},
-	{"cmd", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }"},
-	{"command", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }"},
-	{"configurations", FIELD_FOREIGN, "write one task for each"},
-	{"cwd", FIELD_FOREIGN,
-		"commands start in the project's directory: write 'cd DIR && …' in "
-		"exec.command"},
-	{"dependencies", FIELD_FOREIGN, "write 'dependsOn'"},
-	{"deps", FIELD_FOREIGN, "write 'dependsOn'"},
-	{"env", FIELD_FOREIGN,
-		"write exec.env.passThrough for what the task sees, and "
-		"cache.inputs.env for what is in its key"},
-	{"executor", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }"},
-	{"inputs", FIELD_FOREIGN, "write cache.inputs: { \"files\": [ … ] }"},
-	{"options", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }"},
-	{"outputLogs", FIELD_FOREIGN, "is said on the command line: --output-logs"},
-	{"outputs", FIELD_FOREIGN, "write cache.outputs: { \"files\": [ … ] }"},
-	{"passThroughEnv", FIELD_FOREIGN, "write exec.env.passThrough"},
-	{"persistent", FIELD_FOREIGN, "belongs in 'exec': write exec.persistent: {}"},
-	{"retries", FIELD_FOREIGN, "belongs in 'exec', and is not in this vx yet"},
-	{"run", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }"},
-	{"sandbox", FIELD_FOREIGN, "belongs in 'exec': write exec.sandbox"},
-	{"script", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }"},
-	{"tags", FIELD_FOREIGN, "belongs to the project: write it beside 'tasks'"},
-	{"timeout", FIELD_FOREIGN, "belongs in 'exec': write exec.timeout"},
-	{"type", FIELD_FOREIGN, "leave it out: a task without 'exec' is a group"},
-};
-
-static const struct field exec_fields[] = {
-	{"command", FIELD_HERE, NULL},
-	{"env", FIELD_HERE, NULL},
-	{"persistent", FIELD_HERE, NULL},
-	{"sandbox", FIELD_HERE, NULL},
-	{"timeout", FIELD_HERE, NULL},
-	{"retries", FIELD_LATER, NULL},
-	{"interactive", FIELD_NOT, NULL},
-	{"remote", FIELD_NOT, NULL},
-	{"resources", FIELD_NOT, "'concurrency' in vx.workspace.json is the only limit"},
-	{"args", FIELD_FOREIGN, "write them into 'command'"},
-	{"cache", FIELD_FOREIGN, "belongs beside 'exec'"},
-	{"cmd", FIELD_FOREIGN, "write 'command'"},
-	{"cwd", FIELD_FOREIGN,
-		"commands start in the project's directory: write 'cd DIR && …' in 'command'"},
-	{"define", FIELD_FOREIGN, "belongs in 'env': write env.define"},
-	{"dependsOn", FIELD_FOREIGN, "belongs beside 'exec'"},
-	{"passThrough", FIELD_FOREIGN, "belongs in 'env': write env.passThrough"},
-	{"readyWhen", FIELD_FOREIGN, "belongs in 'persistent': write persistent.readyWhen"},
-	{"shell", FIELD_FOREIGN, "commands are run by 'sh -c'"},
-};
+static const struct shape project_name_shape = {.schema = PROJECT_NAME};
+static const struct shape project_names_shape = {
+	.schema = "'type': 'array', 'items': { " PROJECT_NAME " }"};
+static const struct shape tags_shape = {
+	.schema = "'type': 'array', 'items': { 'type': 'string', "
+		  "'pattern': '^(?!.*(\\.\\.\\.|\\[.*\\])$)" TRIMMED("*") "$' }"};
+static const struct shape env_names_shape = {
+	.schema = "'type': 'array', 'items': { "
+		  "'type': 'string', 'pattern': '^[A-Za-z_][A-Za-z0-9_]*$' }"};
+static const struct shape define_shape = {.schema = "'type': 'object', 'propertyNames': { "
+						    "'pattern': '^[A-Za-z_][A-Za-z0-9_]*$' }",
+	.each = &field_any_text_shape};
+/* NAME and ^NAME, with `*` but not only that, or PROJECT#NAME. */
+static const struct shape depends_on_shape = {
+	.schema = "'type': 'array', 'items': { "
+		  "'type': 'string', 'pattern': '^(?![!$])(\\^?(?![\\^!]|\\*+$)" TRIMMED(
+			  "#") "|(?!\\^)[^#*]+#(?![\\^!])" TRIMMED("#*") ")$' }"};
 
 static const struct field env_fields[] = {
-	{"define", FIELD_HERE, NULL},
-	{"passThrough", FIELD_HERE, NULL},
-	{"secret", FIELD_LATER, NULL},
+	{"define", FIELD_HERE,
+		"Variables that the command sees with the value written here, which is in the key.",
+		&define_shape},
+	{"passThrough", FIELD_HERE,
+		"Names of variables that the command sees with the value that vx has, which is in "
+		"no key.",
+		&env_names_shape},
+	{"secret", FIELD_LATER, NULL, NULL},
 };
+static const struct shape env_shape = {.schema = "'type': 'object'", FIELDS(env_fields)};
 
 static const struct field persistent_fields[] = {
-	{"readyWhen", FIELD_HERE, NULL},
+	{"readyWhen", FIELD_HERE,
+		"A regular expression: the task is ready at the first line that holds a match.",
+		&field_text_shape},
 };
+static const struct shape persistent_shape = {
+	.schema = "'type': 'object'", FIELDS(persistent_fields)};
+
+static const struct field exec_fields[] = {
+	{"command", FIELD_HERE, "What sh -c runs in the project's directory.", &field_text_shape},
+	{"env", FIELD_HERE,
+		"The variables that the command sees, beside a short list that all commands see.",
+		&env_shape},
+	{"persistent", FIELD_HERE,
+		"The command goes on until it is ended, as a server does. {} is one that is ready "
+		"when it has started.",
+		&persistent_shape},
+	{"sandbox", FIELD_HERE,
+		"The command runs in a sandbox that grants what this says; {} grants nothing.",
+		&sandboxdef_shape},
+	{"timeout", FIELD_HERE,
+		"Milliseconds after which the command is ended and the task fails. Of a persistent "
+		"task: until it is ready.",
+		&field_timeout_shape},
+	{"retries", FIELD_LATER, NULL, NULL},
+	{"interactive", FIELD_NOT, NULL, NULL},
+	{"remote", FIELD_NOT, NULL, NULL},
+	{"resources", FIELD_NOT, "'concurrency' in vx.workspace.json is the only limit", NULL},
+	{"args", FIELD_FOREIGN, "write them into 'command'", NULL},
+	{"cache", FIELD_FOREIGN, "belongs beside 'exec'", NULL},
+	{"cmd", FIELD_FOREIGN, "write 'command'", NULL},
+	{"cwd", FIELD_FOREIGN,
+		"commands start in the project's directory: write 'cd DIR && …' in 'command'",
+		NULL},
+	{"define", FIELD_FOREIGN, "belongs in 'env': write env.define", NULL},
+	{"dependsOn", FIELD_FOREIGN, "belongs beside 'exec'", NULL},
+	{"passThrough", FIELD_FOREIGN, "belongs in 'env': write env.passThrough", NULL},
+	{"readyWhen", FIELD_FOREIGN, "belongs in 'persistent': write persistent.readyWhen", NULL},
+	{"shell", FIELD_FOREIGN, "commands are run by 'sh -c'", NULL},
+};
+static const struct shape exec_shape = {
+	.schema = "'type': 'object', 'required': ['command'], "
+		  "'dependencies': { 'persistent': { 'properties': { 'sandbox': { 'properties': { "
+		  "'view': { 'not': { 'const': 'transaction' }, 'errorMessage': 'A persistent task "
+		  "has no end at which a transaction could be put in the workspace.' } } } } } }",
+	FIELDS(exec_fields)};
+
+static const struct field task_fields[] = {
+	{"cache", FIELD_HERE,
+		"What is read and written: the task is cached. Without it the task runs each time.",
+		&cachedef_shape},
+	{"dependsOn", FIELD_HERE,
+		"The tasks that must be done before: name (of this project), ^name (of the "
+		"projects that this one depends on), project#name, //#name (of the root); * in a "
+		"name without a project is any run of characters.",
+		&depends_on_shape},
+	{"description", FIELD_HERE, "What the task is for, for people.", &field_any_text_shape},
+	{"exec", FIELD_HERE, "What runs. A task without it is a group.", &exec_shape},
+	{"interactive", FIELD_NOT, NULL, NULL},
+	{"remote", FIELD_NOT, NULL, NULL},
+	{"args", FIELD_FOREIGN, "write them into exec.command", NULL},
+	{"cmd", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
+	{"command", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
+	{"configurations", FIELD_FOREIGN, "write one task for each", NULL},
+	{"cwd", FIELD_FOREIGN,
+		"commands start in the project's directory: write 'cd DIR && …' in "
+		"exec.command",
+		NULL},
+	{"dependencies", FIELD_FOREIGN, "write 'dependsOn'", NULL},
+	{"deps", FIELD_FOREIGN, "write 'dependsOn'", NULL},
+	{"env", FIELD_FOREIGN,
+		"write exec.env.passThrough for what the task sees, and "
+		"cache.inputs.env for what is in its key",
+		NULL},
+	{"executor", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
+	{"inputs", FIELD_FOREIGN, "write cache.inputs: { \"files\": [ … ] }", NULL},
+	{"options", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
+	{"outputLogs", FIELD_FOREIGN, "is said on the command line: --output-logs", NULL},
+	{"outputs", FIELD_FOREIGN, "write cache.outputs: { \"files\": [ … ] }", NULL},
+	{"passThroughEnv", FIELD_FOREIGN, "write exec.env.passThrough", NULL},
+	{"persistent", FIELD_FOREIGN, "belongs in 'exec': write exec.persistent: {}", NULL},
+	{"retries", FIELD_FOREIGN, "belongs in 'exec', and is not in this vx yet", NULL},
+	{"run", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
+	{"sandbox", FIELD_FOREIGN, "belongs in 'exec': write exec.sandbox", NULL},
+	{"script", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
+	{"tags", FIELD_FOREIGN, "belongs to the project: write it beside 'tasks'", NULL},
+	{"timeout", FIELD_FOREIGN, "belongs in 'exec': write exec.timeout", NULL},
+	{"type", FIELD_FOREIGN, "leave it out: a task without 'exec' is a group", NULL},
+};
+static const struct shape task_shape = {
+	.schema = "'type': 'object', "
+		  "'anyOf': [{ 'required': ['exec'] }, { 'required': ['dependsOn'] }], "
+		  "'dependencies': { 'cache': { 'required': ['exec'], 'properties': { 'exec': { "
+		  "'not': { 'anyOf': [{ 'required': ['persistent'] }, { 'required': ['sandbox'], "
+		  "'properties': { 'sandbox': { 'required': ['view'], 'properties': { 'view': { "
+		  "'const': 'live' } } } } }] }, "
+		  "'errorMessage': 'A persistent task, or one with the live view, has no result to "
+		  "keep: leave cache out.' } } } }",
+	FIELDS(task_fields)};
+static const struct shape tasks_shape = {
+	.schema = "'type': 'object', 'propertyNames': { "
+		  "'pattern': '^(?![\\^!])" TRIMMED("#*\\x00-\\x1f\\x7f") "$' }",
+	.each = &task_shape};
+
+static const struct field project_fields[] = {
+	{"$schema", FIELD_HERE, "The schema of this file, for editors.", &field_any_text_shape},
+	{"dependencies", FIELD_HERE,
+		"Projects that this one depends on, beside those in its package.json: what ^task "
+		"and filters follow.",
+		&project_names_shape},
+	{"name", FIELD_HERE,
+		"The name of the project, unless package.json has one. By default that of its "
+		"directory.",
+		&project_name_shape},
+	{"tags", FIELD_HERE, "Words by which filters select projects.", &tags_shape},
+	{"tasks", FIELD_HERE, "The tasks of the project, by name.", &tasks_shape},
+	{"plugins", FIELD_NOT, NULL, NULL},
+	{"affectedBase", FIELD_FOREIGN, IN_WORKSPACE, NULL},
+	{"cacheDir", FIELD_FOREIGN, IN_WORKSPACE, NULL},
+	{"concurrency", FIELD_FOREIGN, IN_WORKSPACE, NULL},
+	{"projects", FIELD_FOREIGN, IN_WORKSPACE, NULL},
+	{"rules", FIELD_FOREIGN, IN_WORKSPACE, NULL},
+	{"cache", FIELD_FOREIGN, IN_TASK, NULL},
+	{"dependsOn", FIELD_FOREIGN, IN_TASK, NULL},
+	{"env", FIELD_FOREIGN, "belongs to a task: write tasks.NAME.exec.env", NULL},
+	{"exec", FIELD_FOREIGN, IN_TASK, NULL},
+	{"inputs", FIELD_FOREIGN, "belongs to a task: write tasks.NAME.cache.inputs", NULL},
+	{"outputs", FIELD_FOREIGN, "belongs to a task: write tasks.NAME.cache.outputs", NULL},
+	{"extends", FIELD_FOREIGN, "a config stands alone: write the tasks themselves", NULL},
+	{"implicitDependencies", FIELD_FOREIGN, "write 'dependencies': the names of projects",
+		NULL},
+	{"namedInputs", FIELD_FOREIGN, "write the patterns in tasks.NAME.cache.inputs.files", NULL},
+	{"pipeline", FIELD_FOREIGN, "write 'tasks'", NULL},
+	{"scripts", FIELD_FOREIGN, "write 'tasks': { NAME: { \"exec\": { \"command\": \"…\" } } }",
+		NULL},
+	{"targets", FIELD_FOREIGN, "write 'tasks'", NULL},
+};
+const struct shape projectdef_shape = {.schema = "'type': 'object'", FIELDS(project_fields)};
 
 /* What has a meaning in dependsOn, in filters or to a person's eye cannot be in a name. */
 static const char *
@@ -234,7 +312,7 @@ parse_env(const struct json_at *at, const json_t *value, struct arena *a, struct
 	const json_t *v;
 
 	if (check_no_values(at, value, e) ||
-		fields_check(at, value, env_fields, array_len(env_fields),
+		fields_check(at, value, &env_shape,
 			json_is_array(value) ? "write { \"passThrough\": [ … ] }" : NULL, e) < 0)
 		return -1;
 	v = json_member(value, at, "passThrough", &here);
@@ -254,7 +332,7 @@ parse_persistent(const struct json_at *at, const json_t *value, struct arena *a,
 	struct json_at here;
 	const json_t *v;
 
-	if (fields_check(at, value, persistent_fields, array_len(persistent_fields),
+	if (fields_check(at, value, &persistent_shape,
 		    "write {}, or { \"readyWhen\": \"…\" } with a regular expression for the line "
 		    "that says that it is ready",
 		    e) < 0)
@@ -279,7 +357,7 @@ parse_exec(const struct json_at *at, const json_t *value, const char *dir, struc
 	struct json_at here;
 	const json_t *v;
 
-	if (fields_check(at, value, exec_fields, array_len(exec_fields),
+	if (fields_check(at, value, &exec_shape,
 		    json_is_string(value) ? "write { \"command\": \"…\" }" : NULL, e) < 0)
 		return -1;
 	v = json_member(value, at, "command", &here);
@@ -383,7 +461,7 @@ parse_task(const struct json_at *at, const json_t *value, const char *dir, struc
 	const json_t *v, *exec, *depends_on, *cache;
 	struct json_at here;
 
-	if (fields_check(at, value, task_fields, array_len(task_fields),
+	if (fields_check(at, value, &task_shape,
 		    json_is_string(value) ? "write { \"exec\": { \"command\": \"…\" } }" : NULL,
 		    e) < 0)
 		return -1;
@@ -473,7 +551,7 @@ projectdef_parse(const struct json_doc *doc, const char *dir, struct arena *a,
 	struct json_at at;
 	const json_t *v;
 
-	if (fields_check(&root, doc->root, project_fields, array_len(project_fields), NULL, e) < 0)
+	if (fields_check(&root, doc->root, &projectdef_shape, NULL, e) < 0)
 		return -1;
 	v = json_member(doc->root, &root, "$schema", &at);
 	if (v && !json_is_string(v))

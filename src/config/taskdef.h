@@ -13,6 +13,7 @@
 struct arena;
 struct err;
 struct json_doc;
+struct shape;
 
 struct define {
 	const char *name;
@@ -100,6 +101,9 @@ struct projectdef {
 	struct taskdef *tasks; /* in the order of the file */
 	size_t ntasks;
 };
+
+/* Of the whole file (config/fields.h). */
+extern const struct shape projectdef_shape;
 
 /* `dir`: the project's directory from the workspace root. */
 int projectdef_parse(const struct json_doc *doc, const char *dir, struct arena *a,

@@ -51,7 +51,7 @@ sed -n '/^\.Sh VX\.WORKSPACE/,/^\.Ss What counts/p' "$page" |
 	sed -n 's/^\.\(It \)\{0,1\}Li \([^ ]*\).*/\2/p' | sort -u >"$T/described"
 sed -n '/^\.Sh VX\.WORKSPACE/,/^\.Ss What counts/s/^\.It Li \([a-z$][A-Za-z.$]*\)\( :.*\)\{0,1\}$/\1/p' "$page" |
 	grep -v '^gen' | sort -u >"$T/items"
-sed -n '/^\.Sh NOT IN/,/^\.Sh EXAMPLES/s/^\.Li \([^ ]*\).*/\1/p' "$page" | sort -u >"$T/absent"
+sed -n '/^\.Sh NOT IN/,/^\.Sh FILES/s/^\.Li \([^ ]*\).*/\1/p' "$page" | sort -u >"$T/absent"
 
 sed -n 's/^HERE //p' "$T/fields" | sort -u >"$T/here"
 sed -nE 's/^(LATER|NOT|IGNORED) //p' "$T/fields" | sort -u >"$T/not-here"

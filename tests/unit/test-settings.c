@@ -2,6 +2,7 @@
 #include "config/script.h"
 #include "config/settings.h"
 #include "tests/tap.h"
+#include "tests/unit/corpus.h"
 #include "util/arena.h"
 #include "util/cleanup.h"
 #include "util/fd.h"
@@ -30,6 +31,7 @@ accept(const char *text)
 	struct err e = ERR_INIT;
 
 	memset(&s, 0, sizeof(s));
+	corpus_add("workspace", text);
 	put("vx.workspace.json", text);
 	ok(settings_load(wsfd, NULL, &arena, &s, &e) == 0, "accepted: %s", text);
 	if (err_is_set(&e))
@@ -43,6 +45,7 @@ check_refused(const char *text, const char *want)
 	struct settings s = {.concurrency = 77};
 	struct err e = ERR_INIT;
 
+	corpus_add("workspace", text);
 	put("vx.workspace.json", text);
 	ok(settings_load(wsfd, NULL, &arena, &s, &e) < 0 && s.concurrency == 77, "refused: %s",
 		text);

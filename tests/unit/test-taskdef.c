@@ -3,6 +3,7 @@
 #include "config/taskdef.h"
 #include "config/upstream.h"
 #include "tests/tap.h"
+#include "tests/unit/corpus.h"
 #include "util/alloc.h"
 #include "util/arena.h"
 #include "util/cleanup.h"
@@ -16,6 +17,7 @@ parse(const char *text, struct projectdef *ret, struct err *e)
 	struct json_doc d = {0};
 	int r = -1;
 
+	corpus_add("project", text);
 	*e = (struct err)ERR_INIT;
 	if (json_parse(text, strlen(text), "p/vx.config.json", true, &d, e) == 0)
 		r = projectdef_parse(&d, "p", &arena, ret, e);
