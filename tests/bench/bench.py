@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 """What vx costs, in ratios to other programs measured in turns on the same machine (make bench).
 
-    bench.py --vx PATH [--part start|read|sandbox|workload|growth] [--packages N] [--rounds N]
+    bench.py --vx PATH [--part start|read|sandbox|load|workload|growth] [--packages N] [--rounds N]
 
   start     a sandboxed `true` against the same view made by bubblewrap, and with 5,000 grants
   read      programs that read 2,000 granted files, inside against outside: Python, rg, a C loop, and tsc where
             VX_BENCH_TOOLS names a directory with node_modules/typescript in it
   sandbox   what is denied and hidden, how much memory a helper takes, and 64 sandboxed tasks at once
+  load      what of a run is finding its workspace: N packages, each with a manifest and a config of its own, and ten
+            times as many, in a program that does nothing else (load-tool)
   workload  N packages with three trivial tasks each (default 1,090: 3,270 tasks): warm, restored and
             cold runs of vx against git status, ninja, and Turborepo where VX_BENCH_TURBO names a
             directory with a `turbo` program in it
@@ -529,6 +531,42 @@ def part_sandbox(args, top):
     at_once(args, top)
 
 
+# --- load ----------------------------------------------------------------------------------------
+def config_of(name):
+    """Three tasks, like nobody else's."""
+    return {"tags": [f"t-{name}"], "tasks": {
+        task: {"description": f"{task} of {name}", "dependsOn": deps,
+               "exec": {"command": f"make -C src {task} NAME={name}", "env": {"passThrough": ["MODE"]}},
+               "cache": {"inputs": {"files": ["src/**", "!src/**/*.md"], "env": ["MODE"]},
+                         "outputs": {"files": [f"dist/{task}/**"]}}}
+        for task, deps in (("build", ["^build"]), ("test", ["build"]), ("lint", []))}}
+
+
+def part_load(args, top):
+    if not args.load.exists():
+        print("\nno load-tool (make load-tool): the load part is left out")
+        return
+    got = {}
+    for n in args.packages, 10 * args.packages:
+        ws, state = top / f"load-{n}", top / f"load-state-{n}"
+        state.mkdir()
+        write(ws / "vx.workspace.json", json.dumps({"projects": ["packages/*"]}))
+        for name, deps in packages(n, n * LAYERS // args.packages):
+            write(ws / f"packages/{name}/package.json", json.dumps(
+                {"name": name, "version": "0.0.0", "dependencies": {dep: "workspace:*" for dep in deps}}))
+            write(ws / f"packages/{name}/vx.config.json", json.dumps(config_of(name), indent=1))
+        for what, words in ("remembered", []), ("read anew", ["forget"]):
+            # The first round is not counted.
+            said = subprocess.run([str(args.load), str(ws), str(state), str(3 * args.rounds + 1), *words], check=True,
+                                  stdout=subprocess.PIPE, text=True).stdout
+            got[what, n] = statistics.median([float(ms) for ms in said.split()[1:]])
+    print("\nfinding and loading a workspace")
+    for what in "remembered", "read anew":
+        small, large = got[what, args.packages], got[what, 10 * args.packages]
+        goal(f"{args.packages:,} configs, {what}", small, "ms", 30)
+        goal(f"{10 * args.packages:,} configs, {what}: times that", large / small, "x ", 10)
+
+
 # --- workload ------------------------------------------------------------------------------------
 BUILD, TEST, LINT = "mkdir -p dist && cat src/* > dist/out.txt", "test -d src", "test -s src/f0.js"
 LAYERS, DEPS, FILES = 100, 30, 4
@@ -657,7 +695,7 @@ def part_growth(args, top):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--vx", type=pathlib.Path, required=True)
-    p.add_argument("--part", choices=["start", "read", "sandbox", "workload", "growth"], action="append")
+    p.add_argument("--part", choices=["start", "read", "sandbox", "load", "workload", "growth"], action="append")
     p.add_argument("--packages", type=int, default=1090)
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--cold", type=int, default=1)
@@ -665,7 +703,8 @@ def main():
     args = p.parse_args()
     args.vx = args.vx.resolve()
     args.sandbox = args.vx.parent / "vx-sandbox"
-    parts = {"start": part_start, "read": part_read, "sandbox": part_sandbox, "workload": part_workload,
+    args.load = args.vx.parent / "load-tool"
+    parts = {"start": part_start, "read": part_read, "sandbox": part_sandbox, "load": part_load, "workload": part_workload,
              "growth": part_growth}
     # On a disk: never /tmp, which a sandbox replaces.
     with tempfile.TemporaryDirectory(prefix="vx-bench.", dir=os.environ.get("VX_BENCH_DIR", "/var/tmp")) as top:
