@@ -12,7 +12,7 @@
 #define IN_TASK "belongs to a task: write it in tasks.NAME"
 #define IN_WORKSPACE "belongs in vx.workspace.json"
 
-#define PROJECT_NAME "'type': 'string', 'pattern': '^(?!//$)" TRIMMED("#") "$'"
+#define PROJECT_NAME "'type': 'string', 'pattern': '^(?!//$)" TRIMMED("#\\x00-\\x1f\\x7f") "$'"
 
 static const struct shape project_name_shape = {.schema = PROJECT_NAME};
 static const struct shape project_names_shape = {
@@ -232,6 +232,9 @@ check_project_name(const struct json_at *at, const char *s, struct err *e)
 			"and task");
 	if (!strcmp(s, "//"))
 		return json_error(at, e, "'//' stands for the root project: choose another name");
+	for (; *s; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			return json_error(at, e, "a project's name may hold no control character");
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/strbuf.h"
+#include "util/utf8.h"
 #include <errno.h>
 
 static const struct {
@@ -23,10 +24,29 @@ is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* Control characters are shown escaped. */
+static int
+refuse_name(const char *name, const char *shown, const char *why, struct err *e)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+
+	strbuf_add_sanitised(&text, shown, strlen(shown));
+	strbuf_adds(&text, ": name \"");
+	strbuf_add_sanitised(&text, name, strlen(name));
+	return err_set(e, ERR_CONFIG, 0, "%s\" %s", text.buf, why);
+}
+
 int
 manifest_check_name(const char *name, const char *shown, struct err *e)
 {
 	size_t n = strlen(name);
+
+	/* Names stand in lines of output and in JSON. */
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+			return refuse_name(name, shown, "holds a control character", e);
+	if (!utf8_is_valid(name, n))
+		return refuse_name(name, shown, "is not UTF-8", e);
 
 	if (n && (is_blank(name[0]) || is_blank(name[n - 1])))
 		return err_set(

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "workspace/pnpm.h"
+#include "config/json.h"
+#include "util/alloc.h"
 #include "util/arena.h"
+#include "util/cleanup.h"
 #include "util/err.h"
-#include "util/fd.h"
 #include "util/strbuf.h"
 #include <errno.h>
 #include <yaml.h>
 
-enum {
-	PNPM_FILE_MAX = 1 << 20
-};
-
+/* NULL: no scalar, or one that holds a NUL. */
 static const char *
 scalar(const yaml_node_t *n)
 {
-	return n && n->type == YAML_SCALAR_NODE ? (const char *)n->data.scalar.value : NULL;
+	const char *s =
+		n && n->type == YAML_SCALAR_NODE ? (const char *)n->data.scalar.value : NULL;
+
+	return s && strlen(s) == n->data.scalar.length ? s : NULL;
 }
 
 static yaml_node_t *
 member(yaml_document_t *doc, const yaml_node_t *map, const char *key)
 {
-	if (!map || map->type != YAML_MAPPING_NODE)
-		return NULL;
 	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
 		p++) {
 		const char *k = scalar(yaml_document_get_node(doc, p->key));
@@ -63,6 +63,38 @@ place_error(const char *shown, const yaml_node_t *n, struct err *e, const char *
 {
 	return err_set(e, ERR_CONFIG, 0, "%s:%zu:%zu: %s", shown, n->start_mark.line + 1,
 		n->start_mark.column + 1, what);
+}
+
+/* What would be read in two ways. Package managers refuse a key that is there twice; "<<" brings in
+ * those of another mapping. */
+static int
+check_keys(yaml_document_t *doc, const yaml_node_t *map, const char *shown, struct err *e)
+{
+	static const char *const keys[] = {"packages", "catalog", "catalogs"};
+	bool seen[array_len(keys)] = {false};
+
+	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+		p++) {
+		const yaml_node_t *key = yaml_document_get_node(doc, p->key);
+		const char *k = scalar(key);
+
+		if (k && !strcmp(k, "<<"))
+			return place_error(shown, key, e,
+				"<<: vx reads no merge keys: write what it brings in");
+		for (size_t i = 0; k && i < array_len(keys); i++) {
+			cleanup_free char *twice = NULL;
+
+			if (strcmp(k, keys[i]) != 0)
+				continue;
+			if (!seen[i]) {
+				seen[i] = true;
+				continue;
+			}
+			twice = xasprintf("%s: a second time", k);
+			return place_error(shown, key, e, twice);
+		}
+	}
+	return 0;
 }
 
 static int
@@ -147,10 +179,49 @@ read_document(
 	if (root->type != YAML_MAPPING_NODE)
 		return err_set(e, ERR_CONFIG, 0,
 			"%s: is not a mapping; the member globs belong under \"packages:\"", shown);
-	if (read_packages(doc, root, shown, a, p, e) < 0)
+	if (check_keys(doc, root, shown, e) < 0 || read_packages(doc, root, shown, a, p, e) < 0)
 		return -1;
 	read_catalogs(doc, root, a, p);
 	return 0;
+}
+
+/* The next document of the file; its root is NULL after the last. */
+static int
+next_document(yaml_parser_t *parser, const char *shown, yaml_document_t *ret, struct err *e)
+{
+	if (yaml_parser_load(parser, ret))
+		return 0;
+	return err_set(e, ERR_CONFIG, 0, "%s:%zu:%zu: %s", shown, parser->problem_mark.line + 1,
+		parser->problem_mark.column + 1,
+		parser->problem ? parser->problem : "cannot be parsed");
+}
+
+static int
+check_end(yaml_parser_t *parser, const char *shown, struct err *e)
+{
+	yaml_document_t doc;
+	bool more;
+
+	if (next_document(parser, shown, &doc, e) < 0)
+		return -1;
+	more = yaml_document_get_root_node(&doc);
+	yaml_document_delete(&doc);
+	return more ? err_set(e, ERR_CONFIG, 0, "%s: holds more than one document", shown) : 0;
+}
+
+static int
+read_file(yaml_parser_t *parser, const char *shown, struct arena *a, struct pnpm *p, struct err *e)
+{
+	yaml_document_t doc;
+	int r;
+
+	if (next_document(parser, shown, &doc, e) < 0)
+		return -1;
+	r = read_document(&doc, shown, a, p, e);
+	if (!r && yaml_document_get_root_node(&doc))
+		r = check_end(parser, shown, e);
+	yaml_document_delete(&doc);
+	return r;
 }
 
 int
@@ -160,23 +231,15 @@ pnpm_load(int dirfd, const char *shown, struct arena *a, struct pnpm *ret, struc
 	struct err mine = ERR_INIT;
 	struct pnpm p = {0};
 	yaml_parser_t parser;
-	yaml_document_t doc;
+	struct stat st;
 	int r;
 
-	if (fd_read_file(dirfd, "pnpm-workspace.yaml", PNPM_FILE_MAX, &text, &mine) < 0)
-		return mine.num == ENOENT ? 0 : err_set(e, mine.kind, mine.num, "read %s", shown);
+	if (json_read(dirfd, "pnpm-workspace.yaml", shown, &text, &st, &mine) < 0)
+		return mine.num == ENOENT ? 0 : err_set(e, mine.kind, 0, "%s", mine.text);
 	if (!yaml_parser_initialize(&parser))
 		return err_set(e, ERR_IO, ENOMEM, "read %s", shown);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text.buf, text.len);
-	if (!yaml_parser_load(&parser, &doc)) {
-		err_set(e, ERR_CONFIG, 0, "%s:%zu:%zu: %s", shown, parser.problem_mark.line + 1,
-			parser.problem_mark.column + 1,
-			parser.problem ? parser.problem : "cannot be parsed");
-		yaml_parser_delete(&parser);
-		return -1;
-	}
-	r = read_document(&doc, shown, a, &p, e);
-	yaml_document_delete(&doc);
+	r = read_file(&parser, shown, a, &p, e);
 	yaml_parser_delete(&parser);
 	if (r < 0)
 		return -1;

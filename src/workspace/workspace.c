@@ -234,7 +234,7 @@ read_file(struct loading *l, int fd, const char *dir, enum source which, struct 
 		    &mine) < 0) {
 		if (which == SOURCE_MANIFEST && mine.num == ENOENT)
 			return 0; /* gone since it was listed */
-		return err_set(e, mine.kind, mine.num, "%s", mine.text);
+		return err_set(e, mine.kind, 0, "%s", mine.text);
 	}
 	sources_put(l->sources, dir, which, &st, begun, buf->buf, buf->len);
 	ret->of[which].text = buf->buf;
@@ -445,6 +445,8 @@ open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, 
 	cleanup_found struct found f;
 
 	found_init(&f);
+	if (!real && errno == ELOOP)
+		return 0; /* a link to itself leads nowhere, as one to what is not there */
 	if (!real)
 		return open_failed(member, e);
 	if (path_is_within(real, l->root->path)) {

@@ -3,6 +3,7 @@
 #include "util/arena.h"
 #include "workspace/manifest.h"
 #include "workspace/pnpm.h"
+#include <sys/stat.h>
 
 static struct arena arena;
 
@@ -129,6 +130,8 @@ test_reading(void)
 	ok_str(m.workspaces[0], "p/*", "the globs inside");
 	ok_int((long long)m.ncatalogs, 2, "catalogs");
 	ok(!m.name, "no name");
+	ok_int(load("\xef\xbb\xbf{'name': 'marked'}\r\n", &m, &e), 1, "a mark in front");
+	ok_str(m.name, "marked", "is read over");
 	ok_int(load("{'name': ''}", &m, &e), 1, "an empty name");
 	ok(!m.name, "is none");
 }
@@ -141,6 +144,10 @@ test_refusals(void)
 	refused("{'name': ' a'}", "blanks around it");
 	refused("{'name': 'a#b'}", "separates project and task");
 	refused("{'name': '//'}", "root project");
+	refused("{'name': 'a\\nb'}", "name \"a\\x0ab\" holds a control character");
+	refused("{'name': 'a\\u007f'}", "holds a control character");
+	refused("{'name': 'a', 'name': 'b'}", "a/package.json:1:15: duplicate object key");
+	refused("\xff\xfe{", "a/package.json:1:1: ");
 	refused("{'workspaces': 'x'}", "workspaces: is not an array of strings");
 	refused("{'workspaces': ['x', 1]}", "workspaces");
 	refused("{'workspaces': {'packages': 'x'}}",
@@ -188,6 +195,30 @@ test_pnpm(void)
 	pnpm_refused("packages: [1]\n", "not a string");
 	pnpm_refused("packages:\n  -\n", "not a string");
 	pnpm_refused("packages: [a\n", "pnpm-workspace.yaml:2:1");
+	pnpm_refused("packages: [a]\nx: 1\npackages: [b]\n", ":3:1: packages: a second time");
+	pnpm_refused("catalog: {}\ncatalog: {}\n", ":2:1: catalog: a second time");
+	pnpm_refused("packages: [a]\n---\n", "holds more than one document");
+	pnpm_refused("packages: [a]\n---\n{\n", ":4:1: ");
+	pnpm_refused("base: &b {packages: [a]}\n<<: *b\n", ":2:1: <<: ");
+	pnpm_refused("packages: [\"a\\0b\"]\n", ":1:12: packages: holds what is not a string");
+	pnpm_refused("packages:\n\t- a\n", ":2:1: ");
+	pnpm_refused("packages: [a]\nx: *none\n", ":2:4: ");
+	pnpm_refused("packages: &a [*a]\n", "");
+
+	ws_write("pnpm-workspace.yaml",
+		"\xef\xbb\xbf%YAML 1.1\r\n---\r\nlists:\r\n  - &one [a/*]\r\n"
+		"packages: *one\r\n...\r\n");
+	ok_int(pnpm_load(ws_fd, "pnpm-workspace.yaml", &arena, &p, &e), 1,
+		"a mark in front, ends of lines of another system, a directive");
+	ok_int((long long)p.npackages, 1, "and an anchor");
+	ok_str(p.packages[0], "a/*", "are read as they are meant");
+
+	ws_remove("pnpm-workspace.yaml");
+	if (mkfifoat(ws_fd, "pnpm-workspace.yaml", 0600) < 0)
+		bug("mkfifo: %s", strerror(errno));
+	ok_int(pnpm_load(ws_fd, "pnpm-workspace.yaml", &arena, &p, &e), -1, "a FIFO holds nobody");
+	ok_err(&e, "pnpm-workspace.yaml: is not a regular file", "and is refused");
+	ws_remove("pnpm-workspace.yaml");
 }
 
 int

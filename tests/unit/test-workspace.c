@@ -225,6 +225,38 @@ test_refusals(void)
 	ws_write("hash/vx.workspace.json", "{'projects': ['p/*']}");
 	ws_write("hash/p/a#b/vx.config.json", "{}");
 	refused("hash", "named by its directory");
+	ws_write("line/vx.workspace.json", "{'projects': ['p/*']}");
+	ws_write("line/p/a\nb/vx.config.json", "{}");
+	refused("line", "named by its directory");
+	refused("line", "p/a\\x0ab/vx.config.json: name \"a\\x0ab\" holds a control character");
+	ws_write("line/p/a\nb/vx.config.json", "{'name': 'ab\\t'}");
+	refused("line", "name: begins or ends in a blank");
+	ws_write("line/p/a\nb/vx.config.json", "{'name': 'a\\tb'}");
+	refused("line", "name: a project's name may hold no control character");
+	ws_write("byte/vx.workspace.json", "{'projects': ['p/*']}");
+	ws_write("byte/p/a\xff/package.json", "{}");
+	refused("byte", "\" is not UTF-8");
+
+	ws_write("loop/vx.workspace.json", "{'projects': ['p/*']}");
+	ws_link("loop/p/a/vx.config.json", "vx.config.json");
+	refused("loop", "p/a/vx.config.json: Too many levels of symbolic links");
+	{
+		struct err e = ERR_INIT;
+		struct root root;
+		struct workspace w;
+
+		load("loop", &root, &w, &e);
+		ok(!strstr(e.text, "links: "), "which is said once");
+		ws_remove("loop/p/a/vx.config.json");
+		ws_write("loop/p/a/vx.config.json", "{}");
+		ws_link("loop/p/self", "self");
+		err_clear(&e);
+		if (load("loop", &root, &w, &e) < 0)
+			bug("%s", e.text);
+		names_are(w.projects, w.nprojects, "a", "a link that leads nowhere is no member");
+		workspace_release(&w);
+		root_release(&root);
+	}
 }
 
 /* Every form of spec/config.md §1, package graph. */
@@ -272,6 +304,37 @@ test_edges(void)
 	ws_write("e/p/ring1/package.json", "{'name': 'ring1', 'dependencies': {'ring2': '*'}}");
 	ws_write("e/p/ring2/package.json",
 		"{'name': 'ring2', 'peerDependencies': {'ring1': '*', 'lib': '*'}}");
+	/* The forms that are left. */
+	ws_write("e/p/ws2/package.json",
+		"{'name': 'ws2', 'dependencies': {'lib': 'workspace:^1.0.0', 'old': 'workspace:~', "
+		"'bare': 'workspace:*', 'pre': 'workspace:1.0.0-rc.1'}}");
+	ws_write("e/p/ws3/package.json",
+		"{'name': 'ws3', 'dependencies': {'a': 'workspace:../lib', 'b': 'workspace:./', "
+		"'c': 'workspace:bare@^9', 'd': 'workspace:p/old', 'pre': 'workspace:^1.0.0'}}");
+	ws_write("e/p/paths2/package.json",
+		"{'name': 'paths2', 'dependencies': {'a': 'portal:../lib', 'b': './../old', "
+		"'c': 'link:../bare/', 'd': 'file:../../p/./pre'}}");
+	ws_write("e/p/paths3/package.json",
+		"{'name': 'paths3', 'dependencies': {'a': 'file:../lib/lib.tgz', 'lib': '..', "
+		"'b': '/srv/lib', 'c': 'file:///srv/lib', 'old': '../lib.tgz', 'd': "
+		"'../../../..'}}");
+	ws_write("e/p/plain2/package.json",
+		"{'name': 'plain2', 'dependencies': {'lib': '', 'bare': '', 'pre': '', "
+		"'old': '>=1.0.1 || 0.x'}}");
+	ws_write("e/p/npm/package.json",
+		"{'name': 'npm', 'dependencies': {'a': 'npm:lib@1.x', 'lib': 'npm:other@*', "
+		"'b': 'npm:bare@^1', 'old': 'npm:@s/old@1'}}");
+	ws_write("e/p/tags2/package.json",
+		"{'name': 'tags2', 'dependencies': {'lib': 'https://x.example/lib.tgz', "
+		"'old': 'user/old', 'bare': 'next', 'pre': 'github:user/pre#v1'}}");
+	ws_write("e/p/cat3/package.json",
+		"{'name': 'cat3', 'dependencies': {'lib': 'catalog:default'}}");
+	ws_write("e/p/dev/package.json",
+		"{'name': 'dev', 'dependencies': {'old': '^9'}, 'devDependencies': {'old': '^1', "
+		"'lib': '^9'}, 'optionalDependencies': {'lib': '1'}}");
+	ws_write("e/p/peer2/package.json", "{'name': 'peer2', 'peerDependencies': {'lib': '*', "
+					   "'bare': 'latest', 'peer2': '*'}, "
+					   "'optionalDependencies': {'lib': '^9'}}");
 	ws_write("e/p/conf/vx.config.json", "{'dependencies': ['lib'], 'tasks': {'t': "
 					    "{'dependsOn': ['old#x', 'gone#y', "
 					    "'conf#z']}}}");
@@ -289,6 +352,16 @@ test_edges(void)
 	deps_are(&w, "ring1", "ring2", "ring2");
 	deps_are(&w, "ring2", "lib", "lib ring1");
 	deps_are(&w, "conf", "lib old", "lib old");
+	deps_are(&w, "ws2", "bare lib old pre", NULL);
+	deps_are(&w, "ws3", "bare lib old", NULL);
+	deps_are(&w, "paths2", "bare lib old pre", NULL);
+	deps_are(&w, "paths3", "", NULL);
+	deps_are(&w, "plain2", "bare lib pre", NULL);
+	deps_are(&w, "npm", "lib", NULL);
+	deps_are(&w, "tags2", "", NULL);
+	deps_are(&w, "cat3", "lib", NULL);
+	deps_are(&w, "dev", "lib old", NULL);
+	deps_are(&w, "peer2", "bare", "bare");
 	workspace_release(&w);
 	root_release(&root);
 
