@@ -14,8 +14,15 @@ const struct shape field_timeout_shape = {
 	.schema = "'type': 'integer', 'minimum': 1, 'maximum': 2147483647"};
 _Static_assert(FIELD_TIMEOUT_MAX == 2147483647, "as in the shape");
 
-/* Insertions, deletions, replacements and swaps of neighbours that make a into b, or 3 for more
- * than two. */
+static bool
+is_same(char a, char b)
+{
+	return a == b || (a >= 'A' && a <= 'Z' && a + ('a' - 'A') == b) ||
+	       (b >= 'A' && b <= 'Z' && b + ('a' - 'A') == a);
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that make a into b, whatever the case
+ * of letters, or 3 for more than two. */
 static size_t
 edits(const char *a, const char *b)
 {
@@ -34,14 +41,14 @@ edits(const char *a, const char *b)
 
 		now[0] = i;
 		for (size_t j = 1; j <= nb; j++) {
-			size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
+			size_t best = last[j - 1] + !is_same(a[i - 1], b[j - 1]);
 
 			if (last[j] + 1 < best)
 				best = last[j] + 1;
 			if (now[j - 1] + 1 < best)
 				best = now[j - 1] + 1;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-				before[j - 2] + 1 < best)
+			if (i > 1 && j > 1 && is_same(a[i - 1], b[j - 2]) &&
+				is_same(a[i - 2], b[j - 1]) && before[j - 2] + 1 < best)
 				best = before[j - 2] + 1;
 			now[j] = best;
 		}

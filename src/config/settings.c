@@ -17,6 +17,9 @@
 #include <sched.h>
 #include <sys/stat.h>
 
+#define IN_PROJECT "belongs in the vx.config.json of a project"
+#define IN_EACH "write the tasks in the vx.config.json of each project"
+
 static const struct shape members_shape = {
 	.schema = "'type': 'array', 'items': { "
 		  "'type': 'string', 'pattern': '^!?(?!/|!|\\.\\.(/|$))' }"};
@@ -79,13 +82,22 @@ static const struct field workspace_fields[] = {
 		&field_timeout_shape},
 	{"cacheScope", FIELD_NOT, NULL, NULL},
 	{"plugins", FIELD_NOT, NULL, NULL},
+	{"cacheDirectory", FIELD_FOREIGN, "write 'cacheDir'", NULL},
+	{"defaultBase", FIELD_FOREIGN, "write 'affectedBase'", NULL},
+	{"dependencies", FIELD_FOREIGN, IN_PROJECT, NULL},
 	{"globalDependencies", FIELD_FOREIGN,
 		"write the files in cache.inputs.workspaceFiles of the tasks that read them", NULL},
 	{"globalEnv", FIELD_FOREIGN,
 		"write the names in cache.inputs.env of the tasks that read them", NULL},
+	{"globalPassThroughEnv", FIELD_FOREIGN,
+		"write the names in exec.env.passThrough of the tasks that use them", NULL},
+	{"name", FIELD_FOREIGN, IN_PROJECT, NULL},
 	{"packages", FIELD_FOREIGN, "write 'projects'", NULL},
 	{"parallel", FIELD_FOREIGN, "write 'concurrency'", NULL},
-	{"tasks", FIELD_FOREIGN, "belongs in the vx.config.json of a project", NULL},
+	{"pipeline", FIELD_FOREIGN, IN_EACH, NULL},
+	{"tags", FIELD_FOREIGN, IN_PROJECT, NULL},
+	{"targetDefaults", FIELD_FOREIGN, IN_EACH, NULL},
+	{"tasks", FIELD_FOREIGN, IN_PROJECT, NULL},
 	{"workspaces", FIELD_FOREIGN, "write 'projects'", NULL},
 };
 const struct shape settings_shape = {.schema = "'type': 'object'", FIELDS(workspace_fields)};

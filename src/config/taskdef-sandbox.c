@@ -18,17 +18,17 @@ static const struct shape sockets_shape = {.schema =
 static const struct shape view_shape = {.schema = "'enum': ['transaction', 'live']"};
 
 static const struct field allow_fields[] = {
-	{"read", FIELD_HERE, "Patterns, from the project, or paths (/…, ~/…) that may be read.",
-		&grants_shape},
-	{"write", FIELD_HERE,
-		"Patterns, from the project, or paths (/…, ~/…) that may be written, and read.",
-		&grants_shape},
 	{"gitConfig", FIELD_HERE,
 		"Where allow.write grants a .git, its config may be written, too.",
 		&field_bool_shape},
+	{"read", FIELD_HERE, "Patterns, from the project, or paths (/…, ~/…) that may be read.",
+		&grants_shape},
 	{"unixSockets", FIELD_HERE,
 		"true: the task may use Unix sockets. Paths: of those of the host only these.",
 		&sockets_shape},
+	{"write", FIELD_HERE,
+		"Patterns, from the project, or paths (/…, ~/…) that may be written, and read.",
+		&grants_shape},
 	{"network", FIELD_LATER, NULL, NULL},
 	{"localBinding", FIELD_IGNORED, "For another system: without effect here.",
 		&field_bool_shape},
@@ -65,6 +65,10 @@ static const struct field sandbox_fields[] = {
 		"What it may not, in what is allowed. Of two rules the longer literal path "
 		"decides, of equals deny.",
 		&deny_shape},
+	{"hermetic", FIELD_HERE,
+		"The home directory is empty, and of the rest of the machine only the system is "
+		"visible.",
+		&field_bool_shape},
 	{"ignore", FIELD_HERE, "What is denied and is no finding.", &ignore_shape},
 	{"nested", FIELD_HERE,
 		"The task may make namespaces of its own, as vx, bwrap and browsers do.",
@@ -76,10 +80,6 @@ static const struct field sandbox_fields[] = {
 	{"weakerWhenNested", FIELD_HERE,
 		"Where the kernel refuses a /proc of its own, the task gets an empty one instead "
 		"of failing.",
-		&field_bool_shape},
-	{"hermetic", FIELD_HERE,
-		"The home directory is empty, and of the rest of the machine only the system is "
-		"visible.",
 		&field_bool_shape},
 	{"weakerNetworkIsolation", FIELD_IGNORED, "For another system: without effect here.",
 		&field_bool_shape},

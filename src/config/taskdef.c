@@ -82,6 +82,7 @@ static const struct field exec_fields[] = {
 	{"dependsOn", FIELD_FOREIGN, "belongs beside 'exec'", NULL},
 	{"passThrough", FIELD_FOREIGN, "belongs in 'env': write env.passThrough", NULL},
 	{"readyWhen", FIELD_FOREIGN, "belongs in 'persistent': write persistent.readyWhen", NULL},
+	{"retry", FIELD_FOREIGN, "'retries' is not in this vx yet", NULL},
 	{"shell", FIELD_FOREIGN, "commands are run by 'sh -c'", NULL},
 };
 static const struct shape exec_shape = {
@@ -125,7 +126,12 @@ static const struct field task_fields[] = {
 	{"outputs", FIELD_FOREIGN, "write cache.outputs: { \"files\": [ … ] }", NULL},
 	{"passThroughEnv", FIELD_FOREIGN, "write exec.env.passThrough", NULL},
 	{"persistent", FIELD_FOREIGN, "belongs in 'exec': write exec.persistent: {}", NULL},
+	{"continuous", FIELD_FOREIGN, "write exec.persistent: {}", NULL},
+	{"files", FIELD_FOREIGN, "write cache.inputs: { \"files\": [ … ] }", NULL},
+	{"needs", FIELD_FOREIGN, "write 'dependsOn'", NULL},
+	{"output", FIELD_FOREIGN, "write cache.outputs: { \"files\": [ … ] }", NULL},
 	{"retries", FIELD_FOREIGN, "belongs in 'exec', and is not in this vx yet", NULL},
+	{"service", FIELD_FOREIGN, "write exec.persistent: {}", NULL},
 	{"run", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
 	{"sandbox", FIELD_FOREIGN, "belongs in 'exec': write exec.sandbox", NULL},
 	{"script", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},

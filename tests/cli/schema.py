@@ -194,10 +194,21 @@ def main():
     ok(len(more) > 5 and all("cacheDir" in line for line in more), "a schema that refuses more is found out", *more[:5])
     ok(less and all("command: is missing" in line for line in less), "and one that refuses less", *less[:5])
 
+    unsorted = [names for s in schemas.values() for names in levels(s) if names != sorted(names)]
+    ok(not unsorted, "the fields of each table are sorted, as messages list them", *unsorted)
     held = {f for kind in WHOLE for path in places(WHOLE[kind]) for f in path if isinstance(f, str)}
     told = {n for s in schemas.values() for n in names_here(s)}
     ok(told <= held, "every field is in what is made here", sorted(told - held))
     print(f"1..{count}")
+
+
+def levels(s):
+    """Of each object, the names of its fields, without those that have no effect."""
+    fields = {n: b for n, b in s.get("properties", {}).items() if "not" not in b}
+    yield [n for n, b in fields.items() if "deprecationMessage" not in b]
+    more = s.get("additionalProperties")
+    for below in [*fields.values(), *([more] if isinstance(more, dict) else [])]:
+        yield from levels(below)
 
 
 def names_here(s):

@@ -119,6 +119,11 @@ test_fields(void)
 	check_refused("{\"cacheRetention\": {\"olderThan\": \"1d\\u0000\"}}", "holds a NUL");
 	check_refused("{\"plugins\": []}", "plugins: is not in this vx");
 	check_refused("{\"tasks\": {}}", "belongs in the vx.config.json of a project");
+	check_refused("{\"name\": \"x\"}", "name: belongs in the vx.config.json of a project");
+	check_refused("{\"targetDefaults\": {}}", "write the tasks in the vx.config.json of each");
+	check_refused("{\"cacheDirectory\": \"x\"}", "cacheDirectory: write 'cacheDir'");
+	check_refused("{\"defaultBase\": \"x\"}", "defaultBase: write 'affectedBase'");
+	check_refused("{\"globalPassThroughEnv\": []}", "exec.env.passThrough of the tasks");
 	check_refused("{\"projects\": \"packages/*\"}", "projects: is a string: write an array");
 	check_refused("{\"projects\": [\"!a\"]}", "holds only '!' entries");
 	check_refused("{\"projects\": [\"a\", \"../b\"]}",

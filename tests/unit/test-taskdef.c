@@ -186,6 +186,18 @@ test_fields(void)
 		"p/vx.config.json:2:2: tsks: unknown field, did you mean "
 		"'tasks'? allowed here: $schema, dependencies, name, tags, tasks");
 	check_refused("{\"zzz\": 1}", "zzz: unknown field; allowed here: $schema,");
+	check_refused("{\"TASKS\": {}}", "TASKS: unknown field, did you mean 'tasks'?");
+	check_refused(TASK("\"DependsOn\":[]"), "did you mean 'dependsOn'?");
+	check_refused(TASK("\"service\":true"), "tasks.t.service: write exec.persistent: {}");
+	check_refused(TASK("\"continuous\":true"), "continuous: write exec.persistent: {}");
+	check_refused(TASK("\"needs\":[\"a\"]"), "tasks.t.needs: write 'dependsOn'");
+	check_refused(TASK("\"files\":[]"), "write cache.inputs: { \"files\": [ … ] }");
+	check_refused(TASK("\"output\":[]"), "write cache.outputs: { \"files\": [ … ] }");
+	check_refused(EXEC("\"retry\":1"), "retry: 'retries' is not in this vx yet");
+	check_refused(EXEC("\"sandbox\":[]"),
+		"is an array: write an object with the fields allow, "
+		"deny, hermetic, ignore, nested, view, weakerWhenNested");
+	check_refused(SANDBOX("\"allow\":[]"), "the fields gitConfig, read, unixSockets, write");
 	check_refused("[]", "p/vx.config.json:1:1: is an array: write an object with the fields");
 	check_refused("{\"pipeline\": {}}", "pipeline: write 'tasks'");
 	check_refused("{\"plugins\": []}", "plugins: is not in this vx");
@@ -641,6 +653,7 @@ test_nearest(void)
 	ok(!nearest_name("cmmn", names, 3), "three are too many");
 	ok(!nearest_name("xy", names, 3), "a short word is like nothing");
 	ok_str(nearest_name("evn", names, 3), "env", "but for a swap");
+	ok_str(nearest_name("TIMEOUT", names, 3), "timeout", "the case of letters does not matter");
 	ok_str(nearest_name("taks", likely, 3), "tasks",
 		"of two equals the one that lacks a letter");
 }
