@@ -112,7 +112,7 @@ check_field(const struct json_at *at, const struct shape *object, struct err *e)
 	for (size_t i = 0; i < object->nfields; i++) {
 		const struct field *f = &object->fields[i];
 
-		if (strcmp(f->name, at->key) != 0)
+		if (*f->name != *at->key || strcmp(f->name, at->key) != 0)
 			continue;
 		switch (f->kind) {
 		case FIELD_HERE:

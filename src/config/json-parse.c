@@ -129,24 +129,23 @@ skip_comment(struct parser *ps)
 static int
 skip_blanks(struct parser *ps)
 {
-	for (;; ps->p++) {
-		switch (*ps->p) {
-		case '\n':
+	const char *p = ps->p;
+
+	for (;;) {
+		while (*p == ' ' || *p == '\t')
+			p++;
+		if (*p == '\n') {
 			ps->line++;
-			ps->line_start = ps->p + 1;
-			break;
-		case ' ':
-		case '\t':
-		case '\r':
-			break;
-		case '/':
-			if (!ps->relaxed || (ps->p[1] != '/' && ps->p[1] != '*'))
-				return 0;
+			ps->line_start = ++p;
+		} else if (*p == '\r') {
+			p++;
+		} else if (*p == '/' && ps->relaxed && (p[1] == '/' || p[1] == '*')) {
+			ps->p = p;
 			if (skip_comment(ps))
 				return -1;
-			ps->p--;
-			break;
-		default:
+			p = ps->p;
+		} else {
+			ps->p = p;
 			return 0;
 		}
 	}
@@ -367,8 +366,10 @@ compare_keys(const void *a, const void *b)
 static bool
 is_duplicate(const struct json *members, size_t n)
 {
+	const char *last = members[n - 1].key;
+
 	for (size_t i = 0; i + 1 < n; i++)
-		if (!strcmp(members[i].key, members[n - 1].key))
+		if (*members[i].key == *last && !strcmp(members[i].key, last))
 			return true;
 	return false;
 }

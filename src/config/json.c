@@ -9,6 +9,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+/* One byte more than there should be is asked for: when there is none, that was the end. (Files that
+ * programs serve may be longer than the 0 that stat says.) */
+static bool
+read_as_long_as(int fd, size_t size, struct strbuf *ret)
+{
+	ssize_t n = read(fd, ret->buf + ret->len, size + 1);
+
+	if (n < 0)
+		return false;
+	ret->len += (size_t)n;
+	ret->buf[ret->len] = '\0';
+	return (size_t)n == size;
+}
 
 int
 json_read(int dirfd, const char *path, const char *shown, struct strbuf *ret_text,
@@ -25,6 +40,8 @@ json_read(int dirfd, const char *path, const char *shown, struct strbuf *ret_tex
 		return err_set(
 			e, ERR_CONFIG, 0, "%s: is larger than %d MiB", shown, JSON_FILE_MAX >> 20);
 	strbuf_grow(ret_text, (size_t)ret_st->st_size + FD_READ_ROOM);
+	if (ret_st->st_size && read_as_long_as(fd, (size_t)ret_st->st_size, ret_text))
+		return 0;
 	return fd_read_all(fd, ret_text, JSON_FILE_MAX) < 0 ? err_set(e, ERR_IO, errno, "%s", shown)
 							    : 0;
 }
@@ -53,7 +70,7 @@ const struct json *
 json_object_get(const struct json *object, const char *key)
 {
 	for (size_t i = 0; i < json_object_size(object); i++)
-		if (!strcmp(object->items[i].key, key))
+		if (*object->items[i].key == *key && !strcmp(object->items[i].key, key))
 			return &object->items[i];
 	return NULL;
 }
@@ -82,10 +99,11 @@ static void
 add_string(const char *s, size_t n, struct strbuf *out)
 {
 	static const char named[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+	static const bool escaped[256] = {[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true};
 
 	strbuf_addch(out, '"');
 	for (size_t i = 0, run; i < n; i++) {
-		for (run = i; i < n && (unsigned char)s[i] >= 0x20 && s[i] != '"' && s[i] != '\\';)
+		for (run = i; i < n && !escaped[(unsigned char)s[i]];)
 			i++;
 		strbuf_add(out, s + run, i - run);
 		if (i == n)
@@ -142,8 +160,15 @@ add_members(const struct json *v, struct strbuf *out)
 		sorted = many = xreallocarray(NULL, v->n, sizeof(*many));
 	for (size_t i = 0; i < v->n; i++)
 		sorted[i] = &v->items[i];
-	if (v->n > 1)
+	if (sorted == many)
 		qsort(sorted, v->n, sizeof(*sorted), compare_members);
+	for (size_t i = 1; sorted == few && i < v->n; i++)
+		for (size_t k = i; k && strcmp(few[k - 1]->key, few[k]->key) > 0; k--) {
+			const struct json *lesser = few[k];
+
+			few[k] = few[k - 1];
+			few[k - 1] = lesser;
+		}
 	for (size_t i = 0; i < v->n; i++) {
 		if (i)
 			strbuf_addch(out, ',');

@@ -199,13 +199,35 @@ check_not_outputs(const struct json_at *at, const json_t *value, const struct gl
 	return 0;
 }
 
+/* Whether an entry could select one of them in `dir`: not where all it selects is in a directory there
+ * or has another name. */
+static bool
+may_select_own(const struct glob *g, const char *dir)
+{
+	for (size_t k = 0; k < glob_nalternatives(g); k++) {
+		const char *head = glob_literal_head(g, k);
+
+		if (!path_is_within(head, dir) || !strcmp(head, dir))
+			return true;
+		for (size_t f = 0; f < array_len(own_files); f++)
+			if (!strcmp(path_below(head, dir), own_files[f][0]))
+				return true;
+	}
+	return false;
+}
+
 /* `dir`: the project's, or, for workspaceFiles, the root as well. */
 static int
 check_own_files(const struct json_at *at, const json_t *value, const char *dir, const char *whose,
 	const struct globset *outputs, struct err *e)
 {
 	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+	bool may = false;
 
+	for (size_t i = 0; i < outputs->npos && !may; i++)
+		may = may_select_own(outputs->pos[i], dir);
+	if (!may)
+		return 0;
 	/* the first stands at the root alone */
 	for (size_t f = *dir ? 1 : 0; outputs->npos && f < array_len(own_files); f++) {
 		const char *path;

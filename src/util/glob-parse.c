@@ -64,6 +64,8 @@ static const char *const file_groups[] = {"@group(", "@globs(", "@files(", "@dir
 static int
 refuse_foreign(const struct parser *p)
 {
+	if (!strchr("$@{^", *p->pattern))
+		return 0;
 	for (size_t i = 0; i < array_len(placeholders); i++) {
 		const char *word = placeholders[i].word, *instead = placeholders[i].instead;
 

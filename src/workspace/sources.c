@@ -125,6 +125,14 @@ find_row(struct sources *s, const char *dir)
 	return SIZE_MAX;
 }
 
+bool
+sources_has(struct sources *s, const char *dir, enum source which)
+{
+	size_t row = find_row(s, dir);
+
+	return row != SIZE_MAX && s->rows[row].of[which].seen.mode;
+}
+
 const char *
 sources_get(struct sources *s, const char *dir, enum source which, const struct stat *now,
 	size_t *ret_len)

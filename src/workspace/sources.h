@@ -23,6 +23,8 @@ struct sources;
 /* Loads STATEFD/sources (missing or damaged: empty). statefd, borrowed: -1 remembers nothing. */
 struct sources *sources_open(int statefd);
 
+/* Whether there is a text, of now or of before: else there is no need of a stat. */
+bool sources_has(struct sources *s, const char *dir, enum source which);
 /* The text, ended by a NUL, if it is known for the file that `now` is of. Valid until sources_close. */
 const char *sources_get(struct sources *s, const char *dir, enum source which,
 	const struct stat *now, size_t *ret_len);

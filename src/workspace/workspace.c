@@ -155,6 +155,8 @@ recall(struct loading *l, int at, const char *path, const char *dir, enum source
 {
 	struct stat st;
 
+	if (!sources_has(l->sources, dir, which))
+		return false;
 	if (fstatat(at, path, &st, which == SOURCE_LISTING ? AT_SYMLINK_NOFOLLOW : 0))
 		return false;
 	ret->of[which].text = sources_get(l->sources, dir, which, &st, &ret->of[which].len);
