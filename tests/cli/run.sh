@@ -50,7 +50,7 @@ selects "app lib " "name...: dependencies too" build --filter 'app...'
 selects "app lib top " "exclusion" build --filter '*' --filter '!alone'
 selects "app app-test lib " "two tasks" build test --filter app
 fresh
-run run build --filter top --exclude-dependencies
+run run build --filter top --frozen
 exits 2 "an option that this vx does not have"
 said 'not in this vx' "is refused by name"
 

@@ -73,7 +73,7 @@ core 'true' 'read src' "write $T/absent"
 prints "HELLO
 VIEW
 STARTED
-NOTE allow.write $T/absent
+NOTE $T/absent, granted for writing, is not there
 EXIT 0
 DONE 0 0
 code 0" "notes of the set-up come after its start"

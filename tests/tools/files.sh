@@ -83,7 +83,7 @@ printf '%s\n' version log >.gitignore
 git_ add -A "$W"
 git_ commit -qm one
 git_ tag v1
-NOTE='confined, not proven: it may read \.git/.*, so that no key covers it; narrow what it may read'
+NOTE='confined, not proven: it may read \.git/.*, which no key covers \(it is git.s own\); narrow what it may read'
 works version log
 is "$(cat version)" v1 "git: what it says"
 SANDBOX='{ "allow": { "write": ["version", "log"] } }'
