@@ -429,7 +429,9 @@ void
 view_add_bind(struct view *v, const char *path, int mnt, bool is_dir)
 {
 	GROW(v->binds, v->nbinds + 1, v->binds_cap);
-	v->binds[v->nbinds++] = (struct bind){.path = path, .mnt = mnt, .is_dir = is_dir};
+	v->binds[v->nbinds] =
+		(struct bind){.path = path, .mnt = mnt, .is_dir = is_dir, .nth = v->nbinds};
+	v->nbinds++;
 }
 
 static bool
@@ -634,14 +636,17 @@ view_pin(struct view *v, const char *path)
 	}
 }
 
-/* Of one path, first what is something of its own. */
+/* Of one path, first what is something of its own, and of these what was taken first: what keeps a grant from being
+ * written comes after the grant, and has to be on top. qsort by itself promises no order of equals. */
 static int
 compare_binds(const void *a, const void *b)
 {
 	const struct bind *x = a, *y = b;
 	int order = strcmp(x->path, y->path);
 
-	return order ? order : x->pins - y->pins;
+	if (!order)
+		order = x->pins - y->pins;
+	return order ? order : (x->nth > y->nth) - (x->nth < y->nth);
 }
 
 int

@@ -20,6 +20,7 @@ struct bind {
 	bool covers; /* it hides: only where something is, and read-only once others have their mount
 		      * points in it */
 	bool pins;   /* what the path shows by then, on itself */
+	size_t nth;  /* in the order of their taking: of one path the last one is on top */
 };
 
 /* One that was granted. */

@@ -60,6 +60,20 @@ E2
 like "$OUT" '^f$' "a deny.write of the grant itself leaves it to be read"
 is "$(cat "$T/far/f")" f "and not written"
 
+# What is attached of one path is attached in one order, however many there are.
+all=
+for i in $(seq 40); do
+	mkdir "$T/far$i"
+	echo f >"$T/far$i/f"
+	all="$all${all:+, }\"$T/far$i\""
+done
+own
+box "{ \"allow\": { \"write\": [$all] }, \"deny\": { \"write\": [$all] } }" <<E2
+for i in \$(seq 40); do echo new >$T/far\$i/f; done
+true
+E2
+is "$(cat "$T"/far*/f | sort -u)" f "of forty, none is written"
+
 box '{ "allow": { "write": ["'"$T"'/far"] }, "deny": { "write": ["'"$T"'/far/none"] } }' <<E2
 echo new >$T/far/none
 E2
