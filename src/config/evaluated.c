@@ -429,16 +429,6 @@ compare_files(const void *a, const void *b)
 	return strcmp((*(struct file *const *)a)->path, (*(struct file *const *)b)->path);
 }
 
-static uint64_t
-add_text(struct strbuf *bytes, const char *text, size_t len)
-{
-	uint64_t at = bytes->len;
-
-	strbuf_add(bytes, text, len);
-	strbuf_addch(bytes, '\0');
-	return at;
-}
-
 /* Those that a config rests on, sorted and numbered; how many. */
 static size_t
 number_files(struct evaluated *ev, struct file **ret)
@@ -480,7 +470,7 @@ write_table(struct evaluated *ev)
 	for (size_t i = 0; i < n; i++, r++)
 		*r = (struct row){
 			.kind = ROW_FILE,
-			.path = add_text(&bytes, files[i]->path, strlen(files[i]->path)),
+			.path = table_add_text(&bytes, files[i]->path, strlen(files[i]->path)),
 			.path_len = strlen(files[i]->path),
 			.seen = files[i]->seen,
 			.digest = files[i]->digest,
@@ -489,8 +479,8 @@ write_table(struct evaluated *ev)
 		const struct kept *k = &ev->v[i];
 
 		*r = (struct row){.kind = ROW_CONFIG, .path_len = strlen(k->path)};
-		r->path = add_text(&bytes, k->path, r->path_len);
-		r->json = add_text(&bytes, k->json, k->len);
+		r->path = table_add_text(&bytes, k->path, r->path_len);
+		r->json = table_add_text(&bytes, k->json, k->len);
 		r->json_len = k->len;
 		r->needs = bytes.len;
 		r->nneeds = k->nneeds;

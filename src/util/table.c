@@ -92,6 +92,16 @@ table_close(struct table *t)
 	*t = (struct table){0};
 }
 
+uint64_t
+table_add_text(struct strbuf *bytes, const char *text, size_t len)
+{
+	uint64_t at = bytes->len;
+
+	strbuf_add(bytes, text, len);
+	strbuf_addch(bytes, '\0');
+	return at;
+}
+
 int
 table_write(int dirfd, const char *name, const struct table_kind *kind, const void *rows,
 	size_t nrows, const void *bytes, size_t nbytes)

@@ -9,6 +9,8 @@
 
 #include "util/base.h"
 
+struct strbuf;
+
 struct table_kind {
 	char magic[8];
 	uint32_t version;
@@ -28,6 +30,8 @@ struct table {
 int table_open(int dirfd, const char *name, const struct table_kind *kind, struct table *ret);
 void table_close(struct table *t);
 
+/* A text for `bytes`, with a NUL behind it; where it stands there. */
+uint64_t table_add_text(struct strbuf *bytes, const char *text, size_t len);
 /* Replaces the file. errno on -1. */
 int table_write(int dirfd, const char *name, const struct table_kind *kind, const void *rows,
 	size_t nrows, const void *bytes, size_t nbytes);

@@ -213,16 +213,6 @@ collect(const struct sources *s, struct kept_list *ret)
 		qsort(ret->v, ret->n, sizeof(*ret->v), kept_cmp);
 }
 
-static uint64_t
-add_text(struct strbuf *bytes, const char *text, size_t len)
-{
-	uint64_t at = bytes->len;
-
-	strbuf_add(bytes, text, len);
-	strbuf_addch(bytes, '\0');
-	return at;
-}
-
 static int
 write_all(const struct sources *s)
 {
@@ -240,12 +230,12 @@ write_all(const struct sources *s)
 		const struct kept *k = &l.v[i], **last = &like[k->which];
 
 		if (!i || strcmp(l.v[i - 1].dir, k->dir) != 0) {
-			rows[n].dir = add_text(&bytes, k->dir, strlen(k->dir));
+			rows[n].dir = table_add_text(&bytes, k->dir, strlen(k->dir));
 			rows[n++].dir_len = strlen(k->dir);
 		}
 		/* Configs are often alike from one project to the next. */
 		if (!*last || (*last)->len != k->len || memcmp((*last)->text, k->text, k->len) != 0)
-			like_at[k->which] = add_text(&bytes, k->text, k->len);
+			like_at[k->which] = table_add_text(&bytes, k->text, k->len);
 		*last = k;
 		rows[n - 1].of[k->which] = (struct source_text){k->seen, like_at[k->which], k->len};
 	}
