@@ -5,6 +5,7 @@
  * whole requests do tests/sandbox/live.sh asks.
  */
 #include "sandbox/livewall.h"
+#include "tests/unit/rubbish.h"
 #include "tests/unit/tree.h"
 #include "util/cleanup.h"
 #include "util/fd.h"
@@ -47,22 +48,8 @@ static void
 test_rubbish(void)
 {
 	static const uint64_t nodes[] = {0, FUSE_ROOT_ID, 3, ~0ULL};
-	static const unsigned char fills[] = {0, 0xff, '.', '/', 'x'};
-	unsigned char arg[200];
-	size_t asked = 0;
 
-	for (uint32_t opcode = 0; opcode <= 52; opcode++)
-		for (size_t i = 0; i < array_len(nodes); i++)
-			for (size_t k = 0; k < array_len(fills); k++)
-				for (size_t n = 0; n <= sizeof(arg); n += n < 8 ? 1 : 8) {
-					memset(arg, fills[k], sizeof(arg));
-					/* a name may end where the argument does */
-					if (n)
-						arg[n - 1] = n % 2 ? 0 : fills[k];
-					ask(opcode, nodes[i], arg, n);
-					asked++;
-				}
-	ok(asked > 10000, "rubbish is survived");
+	rubbish_ask(ask, nodes, array_len(nodes));
 }
 
 static void
