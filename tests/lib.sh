@@ -180,9 +180,11 @@ git_() {
 	git -c safe.directory='*' -c core.hooksPath=/dev/null -c commit.gpgsign=false \
 		-c user.name=test -c user.email=test@example.invalid -c init.defaultBranch=main "$@"
 }
-# With VX_TEST_OWNER (a uid) the whole workspace belongs to that user before each run of vx.
+# With VX_TEST_OWNER (a uid) the whole workspace belongs to that user before each run of vx. What does so already keeps
+# its ctime: git writes anew what has another one than a second ago.
 own() {
-	[ -z "${VX_TEST_OWNER:-}" ] || chown -R -h "$VX_TEST_OWNER:$VX_TEST_OWNER" "$W"
+	[ -z "${VX_TEST_OWNER:-}" ] || find "$W" \( ! -uid "$VX_TEST_OWNER" -o ! -gid "$VX_TEST_OWNER" \) \
+		-exec chown -h "$VX_TEST_OWNER:$VX_TEST_OWNER" {} +
 }
 # COMMAND...: at most a minute, without input. Sets RC; OUT and ERR hold what it said.
 try() {
