@@ -26,13 +26,16 @@ const VIRTUAL = ["@vzn/vx", "@vzn/vx/config"];
 const TEXT_MAX = 16 << 20; // as JSON_FILE_MAX
 const DEPTH_MAX = 100; // below JSON_DEPTH_MAX
 const MESSAGE_MAX = 600;
+// Of a package's files what is larger, or more in number, is not gone through: it would cost more than it saves.
+const PACKAGED_MAX = 256 << 10;
+const PACKAGED_FILES_MAX = 200;
 
 // What a config may change is not asked for again after the first one has begun.
 const { stringify, parse } = JSON;
 const { ownKeys, getOwnPropertyDescriptor, getPrototypeOf } = Reflect;
 const { isArray } = Array;
 const { isExtensible, isFrozen } = Object;
-const { writeSync, readFileSync, lstatSync, realpathSync } = fs;
+const { writeSync, readFileSync, lstatSync, realpathSync, readlinkSync } = fs;
 const exit = process.reallyExit ? process.reallyExit.bind(process) : process.exit.bind(process);
 const cwd = process.cwd.bind(process);
 const umask = process.umask.bind(process);
@@ -302,6 +305,7 @@ const isBuiltin = (spec) =>
 let root = "";
 const isInside = (file) => file.startsWith(root + "/");
 const fromRoot = (file) => file.slice(root.length + 1);
+const isPackaged = (file) => file.includes("/node_modules/");
 
 // undefined: nothing there
 function look(file) {
@@ -358,9 +362,149 @@ function explainMissing(file, spec) {
 	return `imports "${spec}", which no node_modules at or above it provides: install first`;
 }
 
-// One file by itself: { why, touches, needs, next, missing }
+// bun takes from the nearest tsconfig.json what the name of a package means: whether it could be anything but a package.
+function isMapped(file, it) {
+	const configs = [];
+
+	for (let dir = path.dirname(file); !configs.length && (dir === root || isInside(dir)); dir = path.dirname(dir))
+		for (const name of ["tsconfig.json", "jsconfig.json"]) {
+			const config = path.join(dir, name);
+
+			it.needs.push(config);
+			if (look(config))
+				configs.push(config);
+		}
+	for (const config of configs) {
+		const text = readFileSync(config, "utf8");
+		const from = /"extends"\s*:\s*"(\.\.?\/[^"\\]*)"/.exec(text);
+
+		if (/"(paths|baseUrl)"/.test(text) || text.includes("\\u") || (text.match(/"extends"/g) || []).length !== (from ? 1 : 0))
+			return true;
+		for (const name of from ? [from[1], `${from[1]}.json`] : []) {
+			const base = path.join(path.dirname(config), name);
+
+			it.needs.push(base);
+			if (look(base) && !configs.includes(base))
+				configs.push(base);
+		}
+	}
+	return false;
+}
+
+// The conditions in "exports" that no runtime here asks for.
+const FOREIGN = new Set(["types", "browser", "react-native", "worker", "workerd", "edge-light"]);
+
+// All that "exports" may lead to, whichever runtime asks, and for import or require.
+const leaves = (x) =>
+	typeof x === "string" ? [x] :
+	isArray(x) ? x.flatMap(leaves) :
+	x && typeof x === "object" ? Object.keys(x).flatMap((key) => (FOREIGN.has(key) ? [] : leaves(x[key]))) : [];
+
+// The names that `sub` ("." or "./part") may have in a package, from its directory; none where that is not so simple.
+function targets(manifest, sub) {
+	const { exports } = manifest;
+
+	if (exports !== undefined && exports !== null) {
+		const isKeyed = typeof exports === "object" && Object.keys(exports).some((key) => key.startsWith("."));
+		const found = leaves(isKeyed ? Object.hasOwn(exports, sub) && exports[sub] : sub === "." && exports);
+
+		return found.every((name) => /^\.\/[^*%?#\\]+$/.test(name)) ? found : [];
+	}
+	const found = sub === "." ? [manifest.main, manifest.module].filter((name) => name && typeof name === "string") : [sub];
+	const index = ENDINGS.map((ending) => `index${ending}`);
+
+	return [
+		...found.flatMap((name) => [
+			name,
+			...ENDINGS.map((ending) => name + ending),
+			...(sub === "." ? index.map((file) => `${name}/${file}`) : []),
+		]),
+		...(sub === "." ? index : []),
+	];
+}
+
+// An import by the name of a package, as all runtimes find it: true when all files that it can mean are in it.next, and in
+// it.needs all whose coming or going would lead elsewhere.
+function follow(file, spec, it) {
+	const parts = spec.split("/");
+	const name = parts.splice(0, spec.startsWith("@") ? 2 : 1).join("/");
+	const sub = [".", ...parts].join("/");
+
+	if (!/^(@[\w~.-]+\/)?[\w~-][\w~.-]*$/.test(name) || !/^\.(\/[\w~@-][\w~@.-]*)*$/.test(sub))
+		return false;
+	if (typeof Bun !== "undefined" && isMapped(file, it))
+		return false;
+	// A package may import itself by its name.
+	for (const manifest of manifests(file)) {
+		it.needs.push(manifest);
+		if (look(manifest) && parse(readFileSync(manifest, "utf8")).name === name)
+			return false;
+	}
+	for (let above = path.dirname(file); above === root || isInside(above); above = path.dirname(above)) {
+		const modules = path.join(above, "node_modules");
+		const at = path.join(modules, name);
+		const there = look(at);
+
+		if (!look(modules)) {
+			it.needs.push(modules);
+			continue;
+		}
+		// require takes them for the package.
+		for (const ending of [...ENDINGS, ".node"]) {
+			it.needs.push(at + ending);
+			if (look(at + ending))
+				return false;
+		}
+		if (!there) {
+			it.needs.push(at);
+			continue;
+		}
+		// Not all runtimes look at node_modules/node_modules.
+		return path.basename(above) !== "node_modules" && enter(at, there, sub, it);
+	}
+	return false;
+}
+
+// The same of the package that was found.
+function enter(at, there, sub, it) {
+	const isLink = there.isSymbolicLink();
+	// One link, as package managers make it, and no other on the way.
+	const dir = isLink ? path.resolve(path.dirname(at), readlinkSync(at)) : at;
+	const manifest = path.join(dir, "package.json");
+	let found = 0;
+
+	if (!isInside(dir) || realpathSync(path.dirname(at)) !== path.dirname(at) || realpathSync(manifest) !== manifest)
+		return false;
+	if (isLink) {
+		it.needs.push(at);
+		it.links.push(at);
+	}
+	it.needs.push(manifest);
+	for (const name of targets(parse(readFileSync(manifest, "utf8")), sub)) {
+		const target = path.join(dir, name);
+		const stat = look(target);
+
+		if (!target.startsWith(dir + "/"))
+			return false;
+		if (!stat)
+			it.needs.push(target);
+		else if (!stat.isDirectory())
+			found = it.next.push(target);
+	}
+	return found > 0;
+}
+
+function tryToFollow(file, spec, it) {
+	try {
+		return follow(file, spec, it);
+	} catch {
+		return false;
+	}
+}
+
+// One file by itself: { why, touches, needs, links: those of `needs` that are links, next, missing }
 function study(file) {
-	const it = { why: "", touches: false, needs: [file], next: [], missing: "" };
+	const it = { why: "", touches: false, needs: [file], links: [], next: [], missing: "" };
 	const stat = look(file);
 
 	if (!isInside(file) || !stat || !stat.isFile() || realpathSync(file) !== file) {
@@ -371,6 +515,10 @@ function study(file) {
 		return it;
 	if (!SCRIPTS.includes(path.extname(file))) {
 		it.why = "is neither JavaScript, TypeScript nor JSON";
+		return it;
+	}
+	if (isPackaged(file) && stat.size > PACKAGED_MAX) {
+		it.why = "is too large to go through";
 		return it;
 	}
 	if (/\.[jt]s$/.test(file))
@@ -402,10 +550,17 @@ function study(file) {
 				(look(name) ? it.next : it.needs).push(name);
 			continue;
 		}
-		it.why = it.why || `imports "${spec}"`;
-		if (!seen.lost && /^[@a-z]/i.test(spec) && !/^[a-z]+:/i.test(spec) && !isBuiltin(spec) && !isInstalled(file, spec))
+		const isPackage = /^[@a-z]/i.test(spec) && !/^[a-z]+:/i.test(spec) && !isBuiltin(spec);
+
+		if (it.why || !isPackage || !tryToFollow(file, spec, it))
+			it.why = it.why || `imports "${spec}"`;
+		// What a package asks for and does without is its own affair.
+		if (!seen.lost && isPackage && !isPackaged(file) && !isInstalled(file, spec))
 			it.missing = it.missing || explainMissing(file, spec);
 	}
+	for (const need of it.needs)
+		if (!it.why && !it.links.includes(need) && look(need)?.isSymbolicLink())
+			it.why = `rests on ${isInside(need) ? fromRoot(need) : need}, which is a link`;
 	return it;
 }
 
@@ -422,6 +577,12 @@ function closure(config) {
 	for (const file of seen) {
 		let it = studied.get(file);
 
+		if (why && isPackaged(file))
+			continue;
+		if (isPackaged(file) && seen.size > PACKAGED_FILES_MAX) {
+			why = `imports more than ${PACKAGED_FILES_MAX} files`;
+			continue;
+		}
 		if (!it) {
 			it = study(file);
 			studied.set(file, it);

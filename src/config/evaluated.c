@@ -201,6 +201,26 @@ read_table(struct evaluated *ev)
 
 /* ------------------------------------------------------------------ asking */
 
+/* Where a link leads to, as it is written. One that is needed is the link of a package in node_modules. */
+static int
+learn_link(int rootfd, const char *path, struct filestate *seen, struct digest *digest)
+{
+	cleanup_close int fd = fs_open_beneath(rootfd, path, O_PATH | O_NOFOLLOW, 0);
+	int64_t begun = (int64_t)clock_files_ns();
+	char text[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISLNK(st.st_mode))
+		return -1;
+	n = readlinkat(fd, "", text, sizeof(text));
+	if (n < 0)
+		return -1;
+	digest_bytes(text, (size_t)n, digest);
+	filestate_take(seen, &st, begun);
+	return 0;
+}
+
 /* What is there now, read. */
 static int
 learn(int rootfd, const char *path, struct filestate *seen, struct digest *digest)
@@ -209,6 +229,8 @@ learn(int rootfd, const char *path, struct filestate *seen, struct digest *diges
 	int64_t begun = (int64_t)clock_files_ns();
 	struct stat st;
 
+	if (fd < 0 && errno == ELOOP)
+		return learn_link(rootfd, path, seen, digest);
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || digest_fd(fd, digest, NULL))
 		return -1;
 	filestate_take(seen, &st, begun);
@@ -236,7 +258,8 @@ look(struct evaluated *ev, size_t i)
 		return false;
 	if (filestate_holds(&r->seen, &st))
 		return true;
-	if (learn(ev->rootfd, path, &seen, &digest) || !digest_equal(&digest, &r->digest))
+	if (learn(ev->rootfd, path, &seen, &digest) || !digest_equal(&digest, &r->digest) ||
+		(seen.mode & S_IFMT) != (r->seen.mode & S_IFMT))
 		return false;
 	r->seen = seen;
 	ev->refreshed = true;

@@ -121,7 +121,9 @@ make_file(const char *name, const void *p, size_t n)
 static void
 make_env(struct strvec *env)
 {
-	static const char *const left_out[] = {"NODE_OPTIONS=", "BUN_OPTIONS="};
+	static const char *const left_out[] = {"NODE_OPTIONS=", "BUN_OPTIONS=",
+		/* what config.mjs tells of packages would not be so */
+		"NODE_PRESERVE_SYMLINKS="};
 
 	for (char **v = environ; *v; v++) {
 		bool out = false;

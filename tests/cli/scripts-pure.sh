@@ -27,9 +27,45 @@ echo 'import { w } from "./two.ts"; export const v = {}; export const u = () => 
 echo 'import { v } from "./one.ts"; export const w = () => v;' >lib/two.ts
 echo '{ "tags": ["x"] }' >lib/v.json
 ln -s v.ts lib/link.ts
-mkdir -p node_modules/installed
-echo '{ "name": "installed", "exports": "./x.mjs", "type": "module" }' >node_modules/installed/package.json
-echo 'export const v = {};' >node_modules/installed/x.mjs
+# PACKAGE MANIFEST: with the module x.mjs.
+package() {
+	mkdir -p "$1"
+	echo "$2" >"$1/package.json"
+	echo 'export const v = {};' >"$1/x.mjs"
+}
+package node_modules/installed '{ "name": "installed", "exports": "./x.mjs", "type": "module" }'
+package node_modules/@s/parts '{ "exports": { ".": { "types": "./x.d.ts", "import": { "node": "./x.mjs", "default": "./x.mjs" }, "require": "./x.cjs" }, "./x": "./x.mjs", "./all/*": "./*.mjs" } }'
+echo 'exports.v = {}; require("./inner");' >node_modules/@s/parts/x.cjs
+echo 'exports.v = {};' >node_modules/@s/parts/inner.js
+package node_modules/optional '{ "main": "./o.js" }'
+echo 'exports.v = {}; try { require("absent") } catch {}' >node_modules/optional/o.js
+package node_modules/unsteady '{ "exports": { ".": { "import": "./x.mjs", "require": "./clock.cjs" } } }'
+echo 'exports.v = Date.now();' >node_modules/unsteady/clock.cjs
+package node_modules/old '{ "main": "lib" }'
+mkdir node_modules/old/lib
+echo 'module.exports = require("../two"); module.exports.again = require("again");' >node_modules/old/lib/index.js
+echo 'exports.v = {};' >node_modules/old/two.js
+package node_modules/again '{}'
+echo 'exports.v = {};' >node_modules/again/index.js
+package node_modules/large '{ "main": "x.js" }'
+{ echo 'exports.v = {};'; dd if=/dev/zero bs=1024 count=300 2>/dev/null | tr '\0' '\n'; } >node_modules/large/x.js
+# Of the workspace, and as pnpm has them.
+package shared/preset '{ "name": "@w/preset", "exports": "./index.ts" }'
+echo 'import { v as w } from "installed"; export * from "./inner.ts"; export { w };' >shared/preset/index.ts
+echo 'export const v = {};' >shared/preset/inner.ts
+mkdir -p node_modules/@w
+ln -s ../../shared/preset node_modules/@w/preset
+package node_modules/.store/kept@1/node_modules/kept '{ "main": "x", "module": "x.mjs" }'
+echo 'exports.v = require("beside").v;' >node_modules/.store/kept@1/node_modules/kept/x.js
+package node_modules/.store/beside@1/node_modules/beside '{}'
+echo 'exports.v = {};' >node_modules/.store/beside@1/node_modules/beside/index.js
+ln -s .store/kept@1/node_modules/kept node_modules/kept
+ln -s ../../beside@1/node_modules/beside node_modules/.store/kept@1/node_modules/beside
+ln -s kept node_modules/twice-linked
+package "$T/outside-package" '{ "exports": "./x.mjs" }'
+ln -s "$T/outside-package" node_modules/outside
+package node_modules/beside-file '{ "exports": "./x.mjs" }'
+echo >node_modules/beside-file.js
 
 config pure <<'J'
 export default {};
@@ -144,11 +180,47 @@ J
 config 'imports "node:path"' <<'J'
 import { sep } from "node:path"; export default { tags: [sep] };
 J
-config 'imports "installed"' <<'J'
+config pure <<'J'
 import { v } from "installed"; export default v;
 J
-config 'imports "installed"' <<'J'
+config pure <<'J'
 export { v as default } from "installed";
+J
+config pure <<'J'
+import { v } from "@s/parts"; import { v as w } from "@s/parts/x"; export default { ...v, ...w };
+J
+config pure cjs <<'J'
+module.exports = { ...require("@s/parts").v, ...require("old").again.v };
+J
+config pure <<'J'
+import old from "old"; export default old.v;
+J
+config pure ts <<'J'
+import { v } from "@w/preset"; export default v;
+J
+config pure <<'J'
+import kept from "kept"; export default kept.v ?? {};
+J
+config 'node_modules/unsteady/clock.cjs: mentions Date' <<'J'
+import { v } from "unsteady"; export default v;
+J
+config 'node_modules/large/x.js: is too large' cjs <<'J'
+module.exports = require("large").v;
+J
+config 'node_modules/optional/o.js: imports "absent"' <<'J'
+import o from "optional"; export default o.v;
+J
+config 'imports "@s/parts/all/x"' <<'J'
+import { v } from "@s/parts/all/x"; export default v;
+J
+config 'imports "twice-linked"' <<'J'
+import t from "twice-linked"; export default t.v ?? {};
+J
+config 'imports "outside"' <<'J'
+import { v } from "outside"; export default v;
+J
+config 'imports "beside-file"' <<'J'
+import { v } from "beside-file"; export default v;
 J
 config 'lib/clock.ts: mentions Date' <<'J'
 import { v } from "../lib/behind.ts"; export default v;
@@ -163,6 +235,16 @@ import { v } from "../../outside/v.mjs"; export default v;
 J
 mkdir p900
 ln -s ../lib/v.ts p900/vx.config.ts
+# One that imports itself, and one whose manifest is a link.
+mkdir p901 p902
+echo '{ "name": "installed", "exports": "./x.mjs" }' >p901/package.json
+echo 'export const v = {};' >p901/x.mjs
+echo 'import { v } from "installed"; export default v;' >p901/vx.config.mjs
+echo 'p901/vx.config.mjs|imports "installed"' >>"$T/wanted"
+echo '{}' >lib/manifest.json
+ln -s ../lib/manifest.json p902/package.json
+echo 'export default {};' >p902/vx.config.js
+echo 'p902/vx.config.js|rests on p902/package.json, which is a link' >>"$T/wanted"
 echo 'export const v = {}; export default v;' >lib/v.ts
 echo 'p900/vx.config.ts|lies behind a link' >>"$T/wanted"
 settle
