@@ -400,8 +400,8 @@ const leaves = (x) =>
 	isArray(x) ? x.flatMap(leaves) :
 	x && typeof x === "object" ? Object.keys(x).flatMap((key) => (FOREIGN.has(key) ? [] : leaves(x[key]))) : [];
 
-// The names that `sub` ("." or "./part") may have in a package, from its directory; none where that is not so simple.
-function targets(manifest, sub) {
+// The names that `sub` ("." or "./part") may have in the package at `dir`, from there; none where that is not so simple.
+function targets(dir, manifest, sub) {
 	const { exports } = manifest;
 
 	if (exports !== undefined && exports !== null) {
@@ -410,16 +410,19 @@ function targets(manifest, sub) {
 
 		return found.every((name) => /^\.\/[^*%?#\\]+$/.test(name)) ? found : [];
 	}
-	const found = sub === "." ? [manifest.main, manifest.module].filter((name) => name && typeof name === "string") : [sub];
-	const index = ENDINGS.map((ending) => `index${ending}`);
+	const fields = sub === "." ? [manifest.main, manifest.module].filter((name) => name && typeof name === "string") : [sub];
+	const index = sub === "." ? ENDINGS.map((ending) => `index${ending}`) : [];
 
+	// One that is there as it is named is taken by all.
+	if (fields.length && fields.every((name) => look(path.join(dir, name))?.isFile()))
+		return fields;
 	return [
-		...found.flatMap((name) => [
+		...fields.flatMap((name) => [
 			name,
 			...ENDINGS.map((ending) => name + ending),
-			...(sub === "." ? index.map((file) => `${name}/${file}`) : []),
+			...index.map((file) => `${name}/${file}`),
 		]),
-		...(sub === "." ? index : []),
+		...index,
 	];
 }
 
@@ -480,7 +483,7 @@ function enter(at, there, sub, it) {
 		it.links.push(at);
 	}
 	it.needs.push(manifest);
-	for (const name of targets(parse(readFileSync(manifest, "utf8")), sub)) {
+	for (const name of targets(dir, parse(readFileSync(manifest, "utf8")), sub)) {
 		const target = path.join(dir, name);
 		const stat = look(target);
 

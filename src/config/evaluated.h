@@ -2,7 +2,7 @@
 /*
  * What configs in JavaScript and TypeScript yielded, remembered so that a run in which nothing has changed starts no
  * runtime. An evaluation is remembered with the files that it rests on, the config itself among them, there
- * or not, and stands while each of them has the content that it had, by stat and then by digest, and the same runtimes
+ * or not, and the links of packages, and stands while each of them has the content that it had, by stat and then by digest, and the same runtimes
  * are found (script_identity). One whose value rests on more (script.why) never is.
  */
 #ifndef CONFIG_EVALUATED_H
