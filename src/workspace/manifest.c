@@ -24,40 +24,40 @@ is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Control characters are shown escaped. */
-static int
-refuse_name(const char *name, const char *shown, const char *why, struct err *e)
-{
-	cleanup_strbuf struct strbuf text = STRBUF_INIT;
-
-	strbuf_add_sanitised(&text, shown, strlen(shown));
-	strbuf_adds(&text, ": name \"");
-	strbuf_add_sanitised(&text, name, strlen(name));
-	return err_set(e, ERR_CONFIG, 0, "%s\" %s", text.buf, why);
-}
-
-int
-manifest_check_name(const char *name, const char *shown, struct err *e)
+const char *
+manifest_name_fault(const char *name)
 {
 	size_t n = strlen(name);
 
 	/* Names stand in lines of output and in JSON. */
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
-			return refuse_name(name, shown, "holds a control character", e);
+			return "holds a control character";
 	if (!utf8_is_valid(name, n))
-		return refuse_name(name, shown, "is not UTF-8", e);
-
+		return "is not UTF-8";
 	if (n && (is_blank(name[0]) || is_blank(name[n - 1])))
-		return err_set(
-			e, ERR_CONFIG, 0, "%s: name \"%s\" has blanks around it", shown, name);
+		return "has blanks around it";
 	if (strchr(name, '#'))
-		return err_set(e, ERR_CONFIG, 0,
-			"%s: name \"%s\" holds a \"#\", which separates project and task", shown,
-			name);
-	if (!strcmp(name, "//"))
-		return err_set(e, ERR_CONFIG, 0, "%s: name \"//\" means the root project", shown);
-	return 0;
+		return "holds a \"#\", which separates project and task";
+	if (*name == '!')
+		return "begins with \"!\", which leaves out what follows";
+	if (*name == '^')
+		return "begins with \"^\", which means the dependencies";
+	return !strcmp(name, "//") ? "means the root project" : NULL;
+}
+
+int
+manifest_check_name(const char *name, const char *shown, struct err *e)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	const char *fault = manifest_name_fault(name);
+
+	if (!fault)
+		return 0;
+	strbuf_add_sanitised(&text, shown, strlen(shown));
+	strbuf_adds(&text, ": name \"");
+	strbuf_add_sanitised(&text, name, strlen(name));
+	return err_set(e, ERR_CONFIG, 0, "%s\" %s", text.buf, fault);
 }
 
 /* npm itself reads past an empty list or null where an object of dependencies belongs. */

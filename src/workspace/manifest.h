@@ -54,8 +54,9 @@ int manifest_parse(const char *text, size_t len, const char *shown, struct arena
  * was understood. When not, it may be anything. Separate for its test. */
 bool manifest_scan(const char *text, size_t len, struct arena *a, struct manifest *ret);
 
-/* Whether a project may be called that: no surrounding blanks, no `#`, not "//". `shown` names the
- * file that says so. */
+/* Why no project may be called that, as the end of a sentence about the name: blanks around it, a `#`, … NULL: it may. */
+const char *manifest_name_fault(const char *name);
+/* `shown` names the file that says so. */
 int manifest_check_name(const char *name, const char *shown, struct err *e);
 
 #endif

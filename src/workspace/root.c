@@ -191,10 +191,34 @@ look_at(int fd, struct candidate *c, const struct search *s, struct arena *a, st
 	return yaml || package || has_config(fd) || name;
 }
 
+/* Whether one of the members is reached through a link and really lies where the start directory is, or above it. */
+static bool
+claims_by_link(const struct members *m, const struct candidate *c, int fd, const char *start)
+{
+	cleanup_strvec struct strvec dirs = STRVEC_INIT;
+	struct err ignored = ERR_INIT; /* who loads the members says it */
+	bool found = false;
+
+	if (members_expand(m, fd, &dirs, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < dirs.n && !found; i++) {
+		cleanup_close int plain = fs_open_beneath(fd, dirs.v[i], O_PATH | O_DIRECTORY, 0);
+		cleanup_free char *path = NULL, *real = NULL;
+
+		if (plain >= 0 || errno != ELOOP)
+			continue;
+		path = path_join(c->dir, dirs.v[i]);
+		real = realpath(path, NULL);
+		found = real && strcmp(real, c->dir) && path_is_within(real, c->dir) &&
+			path_is_within(start, real);
+	}
+	return found;
+}
+
 /* Whether the candidate's globs name the start directory or one above it. A declared root claims
  * itself: who stands in it means it, though a workspace further up may list it too. */
 static int
-claims(const struct candidate *c, const char *start, struct arena *a, struct err *e)
+claims(const struct candidate *c, int fd, const char *start, struct arena *a, struct err *e)
 {
 	struct members m;
 	bool r;
@@ -205,7 +229,7 @@ claims(const struct candidate *c, const char *start, struct arena *a, struct err
 		return 1;
 	if (members_parse(&c->globs, c->source, c->dir, a, &m, e) < 0)
 		return place_below(c->dir, e);
-	r = members_claim(&m, below(start, c->dir));
+	r = members_claim(&m, below(start, c->dir)) || claims_by_link(&m, c, fd, start);
 	members_release(&m);
 	return r;
 }
@@ -224,7 +248,7 @@ walk_up(const struct search *s, struct arena *a, struct candidate *ret, struct e
 		size_t parent = path_parent_len(dir);
 
 		if (is > 0)
-			claimed = claims(&c, s->start, a, e);
+			claimed = claims(&c, fd, s->start, a, e);
 		last = c.ends_walk || !strcmp(dir, "/");
 		if (is < 0 || claimed < 0) {
 			candidate_release(&c);

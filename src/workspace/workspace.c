@@ -307,12 +307,27 @@ parse_config(struct loading *l, const char *text, size_t len, const char *shown,
 	return json_parse(text, len, shown, true, &l->config, e);
 }
 
+/* It is called as its directory, which cannot be. */
+static int
+refuse_dir_name(const struct project *p, struct err *e)
+{
+	cleanup_free char *file =
+		path_join(p->dir, p->has_manifest ? "package.json" : "vx.config.json");
+	const char *shown = p->config && !p->has_manifest ? p->config : file;
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+
+	strbuf_add_sanitised(&text, shown, strlen(shown));
+	strbuf_adds(&text, ": the project has no name but its directory's, \"");
+	strbuf_add_sanitised(&text, p->name, strlen(p->name));
+	return err_set(e, ERR_CONFIG, 0, "%s\", and that %s: write \"name\": \"another-name\" here",
+		text.buf, manifest_name_fault(p->name));
+}
+
 static int
 choose_name(struct loading *l, struct loaded *it, struct err *e)
 {
 	struct project *p = &it->p;
 	const char *manifest_shown = it->manifest_shown;
-	const char *from = p->config ? p->config : manifest_shown;
 
 	it->named = it->manifest.name || p->def.name;
 	if (it->manifest.name) {
@@ -327,11 +342,9 @@ choose_name(struct loading *l, struct loaded *it, struct err *e)
 	p->name = p->def.name ? p->def.name : p->is_root ? "//" : path_base(p->dir);
 	if (p->is_root && !p->def.name)
 		return 0;
-	if (manifest_check_name(p->name, from, e) < 0)
-		return p->def.name ? -1
-				   : err_wrap(e, "named by its directory; write \"name\" in its "
-						 "vx.config.json");
-	return 0;
+	if (p->def.name)
+		return manifest_check_name(p->name, p->config, e);
+	return manifest_name_fault(p->name) ? refuse_dir_name(p, e) : 0;
 }
 
 /* From the text of its config, or what that yielded; NULL: it has none. */

@@ -70,6 +70,21 @@ test_discovery(void)
 	found("npm/packages/p/y", "npm/packages/p/y", "", "a pnpm file stops the walk");
 	ws_write("npm/packages/p/x/new/file", "");
 	found("npm/packages/p/x/new", "npm/packages/p", "x/new", "and claims by its globs");
+
+	ws_write("linked/vx.workspace.json", "{'projects': ['packages/*', 'by/link/*']}");
+	ws_write("linked/packages/a/vx.config.json", "{}");
+	ws_write("linked/vendor/b/vx.config.json", "{}");
+	ws_write("linked/vendor/b/src/x", "");
+	ws_write("linked/vendor/c/vx.config.json", "{}");
+	ws_write("linked/other/d/vx.config.json", "{}");
+	ws_link("linked/packages/b", "../vendor/b");
+	ws_link("linked/packages/root", "..");
+	ws_write("linked/by/x", "");
+	ws_link("linked/by/link", "../other");
+	found("linked/vendor/b", "linked", "vendor/b", "where a member that is a link really lies");
+	found("linked/packages/b/src", "linked", "vendor/b/src", "and below");
+	found("linked/vendor/c", "linked/vendor/c", "", "nothing beside it");
+	found("linked/other/d", "linked", "other/d", "one behind a link");
 }
 
 static void

@@ -224,18 +224,30 @@ test_refusals(void)
 		       "leave it out");
 	ws_write("hash/vx.workspace.json", "{'projects': ['p/*']}");
 	ws_write("hash/p/a#b/vx.config.json", "{}");
-	refused("hash", "named by its directory");
+	refused("hash", "p/a#b/vx.config.json: the project has no name but its directory's, "
+			"\"a#b\", and that holds a \"#\", which separates project and task: write "
+			"\"name\": \"another-name\" here");
+	ws_write("out-of/vx.workspace.json", "{'projects': ['p/*']}");
+	ws_write("out-of/p/!d/package.json", "{}");
+	refused("out-of", "p/!d/package.json: the project has no name but its directory's, "
+			  "\"!d\", and that begins with \"!\", which leaves out");
+	ws_write("out-of/p/!d/package.json", "{'name': '!e'}");
+	refused("out-of", "p/!d/package.json: name \"!e\" begins with \"!\"");
+	ws_write("caret/vx.workspace.json", "{'projects': ['p/*']}");
+	ws_write("caret/p/c/vx.config.json", "{'name': '^c'}");
+	refused("caret", "p/c/vx.config.json: name \"^c\" begins with \"^\", which means the "
+			 "dependencies");
 	ws_write("line/vx.workspace.json", "{'projects': ['p/*']}");
 	ws_write("line/p/a\nb/vx.config.json", "{}");
-	refused("line", "named by its directory");
-	refused("line", "p/a\\x0ab/vx.config.json: name \"a\\x0ab\" holds a control character");
+	refused("line", "p/a\\x0ab/vx.config.json: the project has no name but its directory's, "
+			"\"a\\x0ab\", and that holds a control character");
 	ws_write("line/p/a\nb/vx.config.json", "{'name': 'ab\\t'}");
 	refused("line", "name: begins or ends in a blank");
 	ws_write("line/p/a\nb/vx.config.json", "{'name': 'a\\tb'}");
 	refused("line", "name: a project's name may hold no control character");
 	ws_write("byte/vx.workspace.json", "{'projects': ['p/*']}");
 	ws_write("byte/p/a\xff/package.json", "{}");
-	refused("byte", "\" is not UTF-8");
+	refused("byte", "\", and that is not UTF-8: write");
 
 	ws_write("loop/vx.workspace.json", "{'projects': ['p/*']}");
 	ws_link("loop/p/a/vx.config.json", "vx.config.json");
