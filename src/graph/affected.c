@@ -168,6 +168,16 @@ seed_afar(const struct workspace *w, const char *path, bool is_repo, struct seed
 	}
 }
 
+/* Its version may have moved out of the ranges of those that depended on it: what they run no longer follows it, and no
+ * file of theirs says so. */
+static void
+seed_unmet(const struct workspace *w, const struct project *to, struct seeds *s)
+{
+	for (size_t i = 0; i < w->nprojects; i++)
+		for (size_t k = 0; k < w->projects[i]->nunmet; k++)
+			s->whole[i] |= w->projects[i]->unmet[k] == to;
+}
+
 static struct seeds
 find_seeds(const struct workspace *w, const struct changes *c)
 {
@@ -183,6 +193,8 @@ find_seeds(const struct workspace *w, const struct changes *c)
 		mark_whole(w, path, c->is_repo[i], s.whole);
 		if (p)
 			seed_project(p, path, c->is_repo[i], &s);
+		if (p && !strcmp(path_below(path, p->dir), "package.json"))
+			seed_unmet(w, p, &s);
 		seed_afar(w, path, c->is_repo[i], &s);
 	}
 	return s;

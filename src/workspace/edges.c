@@ -20,7 +20,9 @@ struct linking {
 	const struct edge_sources *from;
 	struct adjacency *order;
 	struct adjacency *peers; /* that are in reach and not in order */
-	struct htab catalogs;    /* "catalog#name" to the spec */
+	struct adjacency *unmet;
+	struct project *missed; /* the last one whose version did not satisfy a range */
+	struct htab catalogs;   /* "catalog#name" to the spec */
 };
 
 static void
@@ -78,15 +80,17 @@ version_of(const struct linking *l, const struct project *p)
 }
 
 static struct project *
-satisfied(const struct linking *l, struct project *target, const char *range)
+satisfied(struct linking *l, struct project *target, const char *range)
 {
-	return target && semver_satisfies(version_of(l, target), range) ? target : NULL;
+	if (target && semver_satisfies(version_of(l, target), range))
+		return target;
+	l->missed = target;
+	return NULL;
 }
 
 /* What stands behind "workspace:". */
 static struct project *
-workspace_target(
-	const struct linking *l, const struct project *p, const char *name, const char *spec)
+workspace_target(struct linking *l, const struct project *p, const char *name, const char *spec)
 {
 	struct project *named = htab_get(&l->w->by_name, name);
 	const char *at = alias_at(spec);
@@ -103,7 +107,7 @@ workspace_target(
 }
 
 static struct project *
-npm_target(const struct linking *l, const char *spec)
+npm_target(struct linking *l, const char *spec)
 {
 	const char *at = alias_at(spec);
 
@@ -122,7 +126,7 @@ catalog_spec(const struct linking *l, const char *catalog, const char *name)
 
 /* The project that an entry of a manifest stands for, NULL: none in this workspace. */
 static struct project *
-spec_target(const struct linking *l, const struct project *p, const char *name, const char *spec)
+spec_target(struct linking *l, const struct project *p, const char *name, const char *spec)
 {
 	static const char *const path_schemes[] = {"file:", "link:", "portal:"};
 
@@ -181,9 +185,12 @@ link_manifest(struct linking *l, const struct project *p)
 			continue;
 		if (d->bucket == MANIFEST_DEPS && optional && has_key(m, d->name, true))
 			continue;
+		l->missed = NULL;
 		to = spec_target(l, p, d->name, d->spec);
 		if (to && to != p)
 			add(&l->order[p->index], to->index);
+		if (!to && l->missed && l->missed != p)
+			add(&l->unmet[p->index], l->missed->index);
 	}
 }
 
@@ -345,6 +352,8 @@ store(struct linking *l)
 		sort_unique(order);
 		p->deps = to_projects(l->w, order);
 		p->ndeps = order->n;
+		p->unmet = to_projects(l->w, &l->unmet[i]);
+		p->nunmet = l->unmet[i].n;
 		p->reach = p->deps;
 		p->nreach = p->ndeps;
 		if (!peers->n)
@@ -365,6 +374,7 @@ edges_link(struct workspace *w, const struct edge_sources *from, struct err *e)
 
 	l.order = xcalloc(w->nprojects, sizeof(*l.order));
 	l.peers = xcalloc(w->nprojects, sizeof(*l.peers));
+	l.unmet = xcalloc(w->nprojects, sizeof(*l.unmet));
 	htab_init(&l.catalogs);
 	for (size_t i = from->ncatalogs; i-- > 0;) {
 		const struct catalog_entry *c = &from->catalogs[i];
@@ -383,9 +393,11 @@ edges_link(struct workspace *w, const struct edge_sources *from, struct err *e)
 	for (size_t i = 0; i < w->nprojects; i++) {
 		free(l.order[i].to);
 		free(l.peers[i].to);
+		free(l.unmet[i].to);
 	}
 	free(l.order);
 	free(l.peers);
+	free(l.unmet);
 	htab_release(&l.catalogs);
 	return r;
 }

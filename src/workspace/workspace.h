@@ -29,6 +29,9 @@ struct project {
 	size_t ndeps;
 	struct project **reach; /* deps and workspace peers: what `pkg...` walks */
 	size_t nreach;
+	struct project **
+		unmet; /* that its manifest names with a range which their version does not satisfy */
+	size_t nunmet;
 	struct project **nested; /* the outermost projects inside this one's directory, by dir */
 	size_t nnested;
 	size_t index; /* in workspace.projects */

@@ -240,6 +240,22 @@ edit 'app#build app#test lib#build lib#check lib#test' "odd bytes in a name" "ec
 edit 'app#build app#test lib#build lib#check lib#test' "a name that could be an option" "echo >p/lib/src/--output=x; git_ add -A"
 clean
 
+# --- an edge that is gone, which no file of who had it tells
+
+clean
+mkdir p/pinned
+echo '{ "name": "base", "version": "1.2.0" }' >p/base/package.json
+echo '{ "name": "pinned", "dependencies": { "base": "^1.0.0" } }' >p/pinned/package.json
+sed 's/"dependencies": \[[^]]*\], //;s/"name": "[^"]*", //' p/base/vx.config.json >p/pinned/vx.config.json
+git_ add -A
+git_ commit -qm versions
+edit 'app#build app#test base#build base#check base#test lib#build lib#test pinned#build pinned#test' \
+	"a version that ranges allow" 'sed -i s/1.2.0/1.3.0/ p/base/package.json'
+edit 'app#build app#test base#build base#check base#test lib#build lib#test pinned#build pinned#check pinned#test' \
+	"one that they do not: who depended on it" 'sed -i s/1.2.0/2.0.0/ p/base/package.json'
+clean
+git_ reset -q --hard HEAD~1
+
 # --- "[ref]"
 
 echo x >>p/lib/README
