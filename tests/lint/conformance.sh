@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # docs/CONFORMANCE.md tells of each statement of the cache specification which tests show it, or that vx
-# does otherwise and why. Here: no section is left out, no row is empty, and each test that is named was
-# run and went well. The results are the logs of the other tests, so this one runs last
+# does otherwise and why; docs/CONFORMANCE-config.md the same of configs and selection. Here: no section is
+# left out, no row is empty, and each test that is named was run and went well. The results are the logs of the other tests, so this one runs last
 # (tests/Makemodule.am).
 . "${VX_SRCDIR:?}/tests/lib.sh"
 cd "$T" || exit 99
 
-# DOC: "LINE TAB none" for a row without tests or a difference, "LINE TAB section TAB …" for what is wrong
+# DOC SECTIONS: "LINE TAB none" for a row without tests or a difference, "LINE TAB section TAB …" for what is wrong
 # with sections, "LINE TAB test TAB PROGRAM TAB NAME" for each test that is named.
 read_document() {
-	awk '
+	awk -v want="$2" '
 	function close_section() {
 		if (section && !rows)
 			print at "\tsection\tno row: " section
@@ -44,8 +44,8 @@ read_document() {
 	}
 	END {
 		close_section()
-		if (sections != 11)
-			print NR "\tsection\tof 11 sections there are " sections + 0
+		if (sections != want)
+			print NR "\tsection\tof " want " sections there are " sections + 0
 	}' "$1"
 }
 
@@ -66,10 +66,10 @@ result_of() {
 	END { if (!found) print result }' "$1"
 }
 
-# DOC BUILD KNOWN ALL: what is wrong, a line each: "wrong …"; and "skipped …", "missing …" for what cannot
+# DOC BUILD KNOWN ALL SECTIONS: what is wrong, a line each: "wrong …"; and "skipped …", "missing …" for what cannot
 # be told. KNOWN: a file with the test programs there are. ALL: all of them were run ("yes").
 judge() {
-	read_document "$1" | while IFS="$(printf '\t')" read -r line what program name; do
+	read_document "$1" "$5" | while IFS="$(printf '\t')" read -r line what program name; do
 		log=$2/${program%.[sp][hy]}.log
 		case $what in
 		none) echo "wrong line $line: neither a test nor a difference" ;;
@@ -112,7 +112,7 @@ document() {
 	done
 }
 finds() { # WANT NAME: of the document fake/doc.md
-	judge fake/doc.md fake known "${ALL:-}" | grep -v '^passed$' >fake/says
+	judge fake/doc.md fake known "${ALL:-}" 11 | grep -v '^passed$' >fake/says
 	is "$(cat fake/says)" "$1" "$2"
 }
 document '| a `code` word | `test-a: "two"`, `tests/cli/b.sh: "one"` |' '| x | differs: so it is |' >fake/doc.md
@@ -159,9 +159,16 @@ all=yes
 while read -r program; do
 	grep -qxF -e "$program" chosen || all=no
 done <known
-judge "$VX_SRCDIR/docs/CONFORMANCE.md" "$VX_BUILDDIR" known $all >verdict
-is "$(grep '^wrong' verdict)" "" "docs/CONFORMANCE.md is true"
-ok "it names tests" grep -qE '^(passed|skipped|missing)' verdict
+: >verdict
+while read -r doc sections; do
+	judge "$VX_SRCDIR/docs/$doc" "$VX_BUILDDIR" known $all "$sections" >said
+	is "$(grep '^wrong' said)" "" "docs/$doc is true"
+	ok "it names tests" grep -qE '^(passed|skipped|missing)' said
+	cat said >>verdict
+done <<-'D'
+	CONFORMANCE.md 11
+	CONFORMANCE-config.md 8
+D
 if [ -n "$MUST_WORK" ]; then
 	is "$(grep '^skipped' verdict)" "" "no test that it names was skipped"
 elif grep '^skipped' verdict >said; then

@@ -239,7 +239,7 @@ for r in $RUNTIMES; do
 	done <<-'J'
 		an exit|process.exit(0);|ended with exit code 0: a config must not end its process
 		a loop|for (;;);|has not come to an end within 2000 ms
-		pollution|(Object.getPrototypeOf(JSON.parse('{"a":1}')) as any).polluted = 1;|changes what all configs share: Object.prototype.polluted;
+		pollution|(Object.getPrototypeOf(JSON.parse('{"a":1}')) as any).polluted = 1;|changes what all configs share: Object.prototype.polluted
 		a late error|setTimeout(() => { throw new Error("late"); }, 0); await new Promise((done) => setTimeout(done, 9000));|throws Error: late
 		a directory|process.chdir("/");|changes what all configs share: the working directory;
 	J
