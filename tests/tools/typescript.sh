@@ -190,6 +190,9 @@ for r in $RUNTIMES; do
 	evaluates "all as it was" vx.workspace.ts packages/app/vx.config.ts packages/core/vx.config.ts packages/old/vx.config.cjs packages/text/vx.config.mts
 	still "and again"
 
+	# What follows asks nothing of the third runtime that scripts-pure.sh and scripts-hostile.sh do not.
+	[ "$r" != deno ] || continue
+
 	# --- another version ---------------------------------------------------------------------
 	ln -sfn .pnpm/deepmerge@4.3.1/node_modules/deepmerge node_modules/deepmerge
 	# shellcheck disable=SC2086
