@@ -159,6 +159,31 @@ test_damage(void)
 	recalls("- - - ", "half of it is missing");
 }
 
+/* The link of a package in node_modules: where it leads to. */
+static void
+test_links(void)
+{
+	struct evaluated *ev;
+
+	ws_write("a/vx.config.ts", "1");
+	ws_write("new/x.ts", "1");
+	ws_link("modules", "old");
+	settle();
+	ev = evaluated_open(state_fd, ws_fd, ws_path);
+	put(ev, "a/vx.config.ts", "{\"a\":1}", "modules", "absent.ts", (int64_t)clock_files_ns());
+	evaluated_close(ev, true);
+	recalls("{\"a\":1} - - ", "a link is remembered");
+	ws_remove("modules");
+	ws_link("modules", "new");
+	recalls("- - - ", "it leads elsewhere");
+	ws_remove("modules");
+	ws_write("modules", "old");
+	recalls("- - - ", "a file that says what it said is not the link");
+	ws_remove("modules");
+	ws_link("modules", "old");
+	recalls("{\"a\":1} - - ", "made anew as it was");
+}
+
 int
 main(void)
 {
@@ -169,6 +194,7 @@ main(void)
 	test_changes();
 	test_young();
 	test_damage();
+	test_links();
 	close(state_fd);
 	ws_end();
 	return tap_done();
