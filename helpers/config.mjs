@@ -483,7 +483,13 @@ function enter(at, there, sub, it) {
 		it.links.push(at);
 	}
 	it.needs.push(manifest);
-	for (const name of targets(dir, parse(readFileSync(manifest, "utf8")), sub)) {
+	const names = targets(dir, parse(readFileSync(manifest, "utf8")), sub);
+	// bun takes TypeScript for JavaScript that is not there.
+	const others = names
+		.filter((name) => /\.[mc]?jsx?$/.test(name) && !look(path.join(dir, name)))
+		.flatMap((name) => [".ts", ".tsx", ".mts", ".cts"].map((ending) => name.replace(/\.[mc]?jsx?$/, ending)));
+
+	for (const name of new Set([...names, ...others])) {
 		const target = path.join(dir, name);
 		const stat = look(target);
 

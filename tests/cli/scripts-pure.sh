@@ -49,6 +49,8 @@ package node_modules/again '{}'
 echo 'exports.v = {};' >node_modules/again/index.js
 package node_modules/large '{ "main": "x.js" }'
 { echo 'exports.v = {};'; dd if=/dev/zero bs=1024 count=300 2>/dev/null | tr '\0' '\n'; } >node_modules/large/x.js
+package node_modules/sources '{ "exports": { "bun": "./y.js", "default": "./x.mjs" } }'
+echo 'export const v: {} = { tags: [String(Date.now() > 0)] };' >node_modules/sources/y.ts
 # Of the workspace, and as pnpm has them.
 package shared/preset '{ "name": "@w/preset", "exports": "./index.ts" }'
 echo 'import { v as w } from "installed"; export * from "./inner.ts"; export { w };' >shared/preset/index.ts
@@ -203,6 +205,9 @@ import kept from "kept"; export default kept.v ?? {};
 J
 config 'node_modules/unsteady/clock.cjs: mentions Date' <<'J'
 import { v } from "unsteady"; export default v;
+J
+config 'node_modules/sources/y.ts: mentions Date' <<'J'
+import { v } from "sources"; export default v;
 J
 config 'node_modules/large/x.js: is too large' cjs <<'J'
 module.exports = require("large").v;
