@@ -17,6 +17,15 @@
 #define attr_noreturn __attribute__((noreturn))
 #define attr_unused __attribute__((unused))
 #define attr_warn_unused __attribute__((warn_unused_result))
+/* Of a large buffer that is read only as far as it was written: locals are zeroed otherwise. */
+#if defined(__has_attribute)
+#if __has_attribute(uninitialized)
+#define attr_not_zeroed __attribute__((uninitialized))
+#endif
+#endif
+#ifndef attr_not_zeroed
+#define attr_not_zeroed
+#endif
 
 /* The containing struct of a member. */
 #define container_of(p, type, member) ((type *)(void *)((char *)(p)-offsetof(type, member)))

@@ -367,7 +367,7 @@ members_mark(const struct members *m, const char *dir, bool *ret)
 int
 members_scan(int fd, void (*entry)(void *ctx, const char *name, unsigned char type), void *ctx)
 {
-	_Alignas(struct dirent64) char buf[16384];
+	_Alignas(struct dirent64) attr_not_zeroed char buf[16384];
 
 	for (;;) {
 		ssize_t n = getdents64(fd, buf, sizeof(buf));
