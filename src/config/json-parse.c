@@ -231,11 +231,9 @@ take_escape(const char **p, bool relaxed, char **out)
 	return NULL;
 }
 
-static bool
-is_plain(char c)
-{
-	return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
-}
+/* What ends a run of bytes that stand for themselves: '"', '\\', control characters, what is not ASCII. */
+static const bool ends_run[256] = {
+	[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, [0x80 ... 0xff] = true};
 
 /* The string at p, into the document's strings. A string takes no more there than in the text. */
 static int
@@ -248,7 +246,7 @@ take_string(struct parser *ps, const char **ret, size_t *ret_len)
 		const char *run = p;
 		size_t n;
 
-		while (is_plain(*p))
+		while (!ends_run[(unsigned char)*p])
 			p++;
 		memcpy(out, run, (size_t)(p - run));
 		out += p - run;
@@ -450,7 +448,8 @@ take_items(struct parser *ps, bool object)
 			break;
 		if ((object && take_key(ps, first, &v)) || take_value(ps, &v))
 			return -1;
-		push(&ps->open, &v, 1);
+		GROW(ps->open.v, ps->open.n + 1, ps->open.cap);
+		ps->open.v[ps->open.n++] = v;
 	}
 	if (*ps->p != close)
 		return error_near(

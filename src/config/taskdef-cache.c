@@ -113,6 +113,7 @@ parse_globs(const struct json_at *at, const json_t *value, const char *base, uns
 {
 	size_t n = json_array_size(value);
 	struct globset set = {0};
+	struct err why = ERR_INIT;
 
 	if (!json_is_array(value))
 		return json_error(at, e, "is %s: write an array of patterns like [\"src/**\"]",
@@ -121,7 +122,6 @@ parse_globs(const struct json_at *at, const json_t *value, const char *base, uns
 	set.neg = arena_array(a, n, struct glob *);
 	for (size_t i = 0; i < n; i++) {
 		struct json_at here = {at->doc, at, NULL, i};
-		struct err why = ERR_INIT;
 		const char *s;
 		bool neg;
 
@@ -205,12 +205,13 @@ static bool
 may_select_own(const struct glob *g, const char *dir)
 {
 	for (size_t k = 0; k < glob_nalternatives(g); k++) {
-		const char *head = glob_literal_head(g, k);
+		const char *head = glob_literal_head(g, k), *below;
 
 		if (!path_is_within(head, dir) || !strcmp(head, dir))
 			return true;
+		below = path_below(head, dir);
 		for (size_t f = 0; f < array_len(own_files); f++)
-			if (!strcmp(path_below(head, dir), own_files[f][0]))
+			if (!strcmp(below, own_files[f][0]))
 				return true;
 	}
 	return false;

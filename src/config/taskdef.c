@@ -466,6 +466,9 @@ static int
 parse_task(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
 	struct taskdef *t, struct err *e)
 {
+	enum {
+		CANONICAL_ROOM = 1000 /* most have it */
+	};
 	cleanup_strbuf struct strbuf canonical = STRBUF_INIT;
 	const json_t *v, *exec, *depends_on, *cache;
 	struct json_at here;
@@ -508,6 +511,7 @@ parse_task(const struct json_at *at, const json_t *value, const char *dir, struc
 	if (cache && cachedef_parse(&here, cache, dir, t, a, &t->cache, e) < 0)
 		return -1;
 
+	strbuf_grow(&canonical, CANONICAL_ROOM);
 	json_canonical(value, &canonical);
 	t->canonical = arena_memdupz(a, canonical.buf, canonical.len);
 	return 0;

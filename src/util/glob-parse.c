@@ -263,14 +263,18 @@ is_utf8(const char *s, size_t n)
 	return true;
 }
 
-/* The name without its escapes. */
-static void
-add_unescaped(struct strbuf *out, const char *s, size_t n)
+/* The name without its escapes, ended by a NUL; how long it is. It takes no more room than with them. */
+static size_t
+put_unescaped(char *out, const char *s, size_t n)
 {
+	size_t len = 0;
+
 	for (size_t i = 0; i < n; i++) {
 		i += s[i] == '\\';
-		strbuf_addch(out, s[i]);
+		out[len++] = s[i];
 	}
+	out[len] = '\0';
+	return len;
 }
 
 /* 1: the name holds a wildcard, 0: it does not. */
@@ -332,30 +336,30 @@ count_components(const char *s)
 	return n;
 }
 
-/* One component of an alternative, onto its head or its components. */
+/* One component of an alternative, onto its head (for which there is room) or its components. */
 static int
-push_component(
-	const struct parser *p, const char *s, size_t n, struct strbuf *head, struct alternative *a)
+push_component(const struct parser *p, const char *s, size_t n, char *head, struct alternative *a)
 {
 	int wild;
 
 	if (n == 0 || (n == 1 && *s == '.'))
 		return 0;
 	if (n == 2 && s[0] == '.' && s[1] == '.') {
-		if (!(p->flags & (GLOB_GRANT | GLOB_MEMBER)) || (!a->n && !head->len))
+		if (!(p->flags & (GLOB_GRANT | GLOB_MEMBER)) || (!a->n && !a->head_len))
 			return refuse_dotdot(p);
 		if (a->n)
 			return refuse(p, "'..' after a wildcard: write the path without it");
-		strbuf_truncate(head, path_parent_len(head->buf));
+		a->head_len = path_parent_len(head);
+		head[a->head_len] = '\0';
 		return 0;
 	}
 	wild = find_wildcard(p, s, n);
 	if (wild < 0)
 		return -1;
 	if (!wild && !a->n) {
-		if (head->len)
-			strbuf_addch(head, '/');
-		add_unescaped(head, s, n);
+		if (a->head_len)
+			head[a->head_len++] = '/';
+		a->head_len += put_unescaped(head + a->head_len, s, n);
 		return 0;
 	}
 	if (!a->n)
@@ -363,11 +367,10 @@ push_component(
 	if (wild) {
 		a->components[a->n] = compile_component(p->arena, s, n);
 	} else {
-		cleanup_strbuf struct strbuf name = STRBUF_INIT;
+		char *name = arena_alloc(p->arena, n + 1);
 
-		add_unescaped(&name, s, n);
-		a->components[a->n] = (struct component){
-			COMPONENT_LITERAL, arena_memdupz(p->arena, name.buf, name.len), name.len};
+		a->components[a->n] =
+			(struct component){COMPONENT_LITERAL, name, put_unescaped(name, s, n)};
 	}
 	/* Two "**" say no more than one. */
 	if (a->components[a->n].kind != COMPONENT_DEEP || !a->n ||
@@ -397,23 +400,23 @@ find_open(const struct alternative *a)
 static int
 compile(const struct parser *p, const char *text, struct alternative *ret)
 {
-	cleanup_strbuf struct strbuf head = STRBUF_INIT;
-	struct alternative a = {0};
+	size_t base_len = strlen(p->base);
+	struct alternative a = {.head_len = base_len};
+	char *head;
 
 	if (refuse_start(p, text) < 0)
 		return -1;
-	strbuf_adds(&head, p->base);
+	a.head = head = arena_alloc(p->arena, base_len + 1 + strlen(text) + 1);
+	memcpy(head, p->base, base_len);
 	for (const char *s = text; *s;) {
-		size_t n = strcspn(s, "/");
+		size_t n = (size_t)(strchrnul(s, '/') - s);
 
-		if (push_component(p, s, n, &head, &a) < 0)
+		if (push_component(p, s, n, head, &a) < 0)
 			return -1;
 		s += n + (s[n] == '/');
 	}
-	if (!a.n && head.len == strlen(p->base) && !(p->flags & (GLOB_GRANT | GLOB_MEMBER)))
+	if (!a.n && a.head_len == base_len && !(p->flags & (GLOB_GRANT | GLOB_MEMBER)))
 		return refuse(p, "names the whole directory: write '**'");
-	a.head = arena_memdupz(p->arena, head.buf, head.len);
-	a.head_len = head.len;
 	a.open = find_open(&a);
 	*ret = a;
 	return 0;

@@ -92,10 +92,12 @@ is_config_name(const char *name)
 
 	if (strncmp(name, stem, sizeof(stem) - 1))
 		return false;
+	if (!strcmp(ending, "json"))
+		return true;
 	for (size_t i = 0; i < array_len(script_endings); i++)
 		if (!strcmp(ending, script_endings[i]))
 			return true;
-	return !strcmp(ending, "json");
+	return false;
 }
 
 static void
