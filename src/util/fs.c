@@ -239,8 +239,24 @@ fs_mkdirs(int dirfd, const char *path)
 	return fd < 0 ? -1 : 0;
 }
 
+static int
+write_parts(int fd, const struct fs_part *parts, size_t nparts)
+{
+	for (size_t i = 0; i < nparts; i++)
+		if (fd_write_all(fd, parts[i].p, parts[i].n))
+			return -1;
+	return 0;
+}
+
 int
 fs_replace_file(int dirfd, const char *name, const void *p, size_t n, mode_t mode)
+{
+	return fs_replace_file_by(dirfd, name, &(struct fs_part){p, n}, 1, mode);
+}
+
+int
+fs_replace_file_by(
+	int dirfd, const char *name, const struct fs_part *parts, size_t nparts, mode_t mode)
 {
 	cleanup_close int fd = -1;
 	char tmp[32];
@@ -254,7 +270,7 @@ fs_replace_file(int dirfd, const char *name, const void *p, size_t n, mode_t mod
 	} while (fd < 0 && errno == EEXIST);
 	if (fd < 0)
 		return -1;
-	if (fd_write_all(fd, p, n) || renameat(dirfd, tmp, dirfd, name)) {
+	if (write_parts(fd, parts, nparts) || renameat(dirfd, tmp, dirfd, name)) {
 		int saved = errno;
 
 		unlinkat(dirfd, tmp, 0);

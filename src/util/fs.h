@@ -38,6 +38,13 @@ int fs_remove_tree(int dirfd, const char *name);
  * less umask. No fsync. */
 #define FS_TMP_PREFIX ".vx-tmp-"
 int fs_replace_file(int dirfd, const char *name, const void *p, size_t n, mode_t mode);
+/* The same where they do not stand together. */
+struct fs_part {
+	const void *p;
+	size_t n;
+};
+int fs_replace_file_by(
+	int dirfd, const char *name, const struct fs_part *parts, size_t nparts, mode_t mode);
 
 /* Copies the content of `from` into the empty `to`: reflink, else copy_file_range, else read and write.
  * Holes stay holes. The position of `from` is anywhere afterwards. */

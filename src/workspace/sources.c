@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The file is a table of directories sorted by path. A run asks for them in nearly that order, so the
- * row after the last one found is tried first. What is new waits beside it until the file is written.
+ * row after the last one found is tried first. What is new goes at once to where the bytes of the next
+ * file are gathered.
  */
 #include "workspace/sources.h"
 #include "util/alloc.h"
@@ -30,15 +31,17 @@ static const struct table_kind sources_kind = {"vx-srcs\n", 1, sizeof(struct sou
 
 /* A text to be remembered. */
 struct kept {
-	const char *dir, *text;
+	const char *dir;
 	enum source which;
-	size_t len;
-	struct filestate seen;
+	struct source_text text; /* in `bytes` */
 };
 
-struct kept_list {
+/* The next file. */
+struct next {
 	struct kept *v;
 	size_t n, cap;
+	struct strbuf bytes;
+	struct source_text last[SOURCE_KINDS];
 };
 
 struct sources {
@@ -48,8 +51,8 @@ struct sources {
 	size_t nrows;
 	size_t finger;       /* the row of the directory that was asked for last */
 	unsigned char *used; /* by row: a bit for each text that was given out */
-	struct kept_list learned;
-	struct arena arena;
+	struct next next;
+	struct arena arena; /* the directories of what is new */
 };
 
 static bool
@@ -83,6 +86,7 @@ sources_open(int statefd)
 
 	s->statefd = statefd;
 	arena_init(&s->arena);
+	strbuf_init(&s->next.bytes);
 	if (statefd >= 0)
 		r = table_open(statefd, file_name, &sources_kind, &s->table);
 	if (r > 0 && rows_are_sound(&s->table)) {
@@ -148,24 +152,36 @@ sources_get(struct sources *s, const char *dir, enum source which, const struct 
 }
 
 static void
-keep(struct kept_list *l, const struct kept *k)
+keep(struct next *next, const char *dir, enum source which, const struct filestate *seen,
+	const char *text, size_t len)
 {
-	GROW(l->v, l->n + 1, l->cap);
-	l->v[l->n++] = *k;
+	struct source_text *last = &next->last[which];
+
+	/* Configs are often alike from one project to the next. */
+	if (!last->seen.mode || last->len != len ||
+		memcmp(next->bytes.buf + last->at, text, len) != 0)
+		last->at = table_add_text(&next->bytes, text, len);
+	last->len = len;
+	last->seen = *seen;
+	GROW(next->v, next->n + 1, next->cap);
+	next->v[next->n++] = (struct kept){dir, which, *last};
 }
 
 void
 sources_put(struct sources *s, const char *dir, enum source which, const struct stat *seen,
 	int64_t learned_ns, const char *text, size_t len)
 {
-	struct kept k = {.which = which, .len = len};
+	const struct next *next = &s->next;
+	struct filestate state;
 
 	if (s->statefd < 0)
 		return;
-	k.dir = arena_strdup(&s->arena, dir);
-	k.text = arena_memdupz(&s->arena, text, len);
-	filestate_take(&k.seen, seen, learned_ns);
-	keep(&s->learned, &k);
+	filestate_take(&state, seen, learned_ns);
+	if (next->n && !strcmp(next->v[next->n - 1].dir, dir))
+		dir = next->v[next->n - 1].dir;
+	else
+		dir = arena_strdup(&s->arena, dir);
+	keep(&s->next, dir, which, &state, text, len);
 }
 
 /* Closing. */
@@ -190,67 +206,62 @@ kept_cmp(const void *a, const void *b)
 	return r ? r : (x->which > y->which) - (x->which < y->which);
 }
 
-/* All that is to be remembered, sorted. */
 static void
-collect(const struct sources *s, struct kept_list *ret)
+keep_used(struct sources *s)
 {
 	for (size_t i = 0; i < s->nrows; i++)
 		for (unsigned k = 0; k < SOURCE_KINDS; k++) {
 			const struct source_text *t = &s->rows[i].of[k];
 
 			if (s->used[i] & 1u << k)
-				keep(ret, &(struct kept){
-						  .dir = s->table.bytes + s->rows[i].dir,
-						  .text = s->table.bytes + t->at,
-						  .which = (enum source)k,
-						  .len = (size_t)t->len,
-						  .seen = t->seen,
-					  });
+				keep(&s->next, s->table.bytes + s->rows[i].dir, (enum source)k,
+					&t->seen, s->table.bytes + t->at, (size_t)t->len);
 		}
-	for (size_t i = 0; i < s->learned.n; i++)
-		keep(ret, &s->learned.v[i]);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), kept_cmp);
+}
+
+/* They come sorted where all or nothing is new. */
+static void
+sort_unless_sorted(struct next *next)
+{
+	for (size_t i = 1; i < next->n; i++)
+		if (kept_cmp(&next->v[i - 1], &next->v[i]) > 0) {
+			qsort(next->v, next->n, sizeof(*next->v), kept_cmp);
+			return;
+		}
 }
 
 static int
-write_all(const struct sources *s)
+write_all(struct sources *s)
 {
-	struct kept_list l = {0};
 	cleanup_free struct source_row *rows = NULL;
-	cleanup_strbuf struct strbuf bytes = STRBUF_INIT;
-	const struct kept *like[SOURCE_KINDS] = {NULL};
-	uint64_t like_at[SOURCE_KINDS] = {0};
+	struct next *next = &s->next;
 	size_t n = 0;
-	int r;
 
-	collect(s, &l);
-	rows = xcalloc(l.n, sizeof(*rows));
-	for (size_t i = 0; i < l.n; i++) {
-		const struct kept *k = &l.v[i], **last = &like[k->which];
+	keep_used(s);
+	sort_unless_sorted(next);
+	rows = xcalloc(next->n, sizeof(*rows));
+	for (size_t i = 0; i < next->n; i++) {
+		const struct kept *k = &next->v[i];
 
-		if (!i || strcmp(l.v[i - 1].dir, k->dir) != 0) {
-			rows[n].dir = table_add_text(&bytes, k->dir, strlen(k->dir));
-			rows[n++].dir_len = strlen(k->dir);
+		if (!i || strcmp(next->v[i - 1].dir, k->dir) != 0) {
+			rows[n].dir_len = strlen(k->dir);
+			rows[n].dir = table_add_text(&next->bytes, k->dir, rows[n].dir_len);
+			n++;
 		}
-		/* Configs are often alike from one project to the next. */
-		if (!*last || (*last)->len != k->len || memcmp((*last)->text, k->text, k->len) != 0)
-			like_at[k->which] = table_add_text(&bytes, k->text, k->len);
-		*last = k;
-		rows[n - 1].of[k->which] = (struct source_text){k->seen, like_at[k->which], k->len};
+		rows[n - 1].of[k->which] = k->text;
 	}
-	r = table_write(s->statefd, file_name, &sources_kind, rows, n, bytes.buf, bytes.len);
-	free(l.v);
-	return r;
+	return table_write(
+		s->statefd, file_name, &sources_kind, rows, n, next->bytes.buf, next->bytes.len);
 }
 
 void
 sources_close(struct sources *s, bool keep_it)
 {
-	if (keep_it && s->statefd >= 0 && (s->learned.n || has_unused(s)) && write_all(s))
+	if (keep_it && s->statefd >= 0 && (s->next.n || has_unused(s)) && write_all(s))
 		log_debug("cache", "sources file not written: %s", strerror(errno));
 	table_close(&s->table);
-	free(s->learned.v);
+	free(s->next.v);
+	strbuf_release(&s->next.bytes);
 	free(s->used);
 	arena_release(&s->arena);
 	free(s);

@@ -200,19 +200,17 @@ check_configs(const char *dir, struct marks *m, struct err *e)
 	return 0;
 }
 
-/* `fd` is an O_PATH of the directory, which is listed anew only if it has changed. errno on -1. */
+/* The directory `fd` is listed anew only if it has changed. errno on -1. */
 static int
 list_names(struct loading *l, int fd, const char *dir, struct found *ret)
 {
 	struct strbuf *names = &ret->of[SOURCE_LISTING].read;
-	cleanup_close int listed = -1;
 	int64_t begun;
 	struct stat st;
 
 	if (!recall(l, fd, ".", dir, SOURCE_LISTING, ret)) {
 		begun = (int64_t)clock_files_ns();
-		listed = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (listed < 0 || fstat(listed, &st) || members_scan(listed, note_name, names) < 0)
+		if (fstat(fd, &st) || members_scan(fd, note_name, names) < 0)
 			return -1;
 		sources_put(l->sources, dir, SOURCE_LISTING, &st, begun, names->buf, names->len);
 		ret->of[SOURCE_LISTING].text = names->buf;
@@ -470,10 +468,10 @@ open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, 
 		const char *root = strcmp(l->root->path, "/") ? l->root->path : "";
 
 		*ret_dir = xstrdup(path_below(real, root));
-		*ret_fd = fs_open_beneath(l->root->fd, *ret_dir, O_PATH | O_DIRECTORY, 0);
+		*ret_fd = fs_open_beneath(l->root->fd, *ret_dir, O_RDONLY | O_DIRECTORY, 0);
 		return *ret_fd < 0 ? open_failed(member, e) : 1;
 	}
-	fd = open(real, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || list_names(l, fd, real, &f) < 0 || (!f.marks.manifest && !f.marks.nconfigs))
 		return 0;
 	return err_set(e, ERR_CONFIG, 0,
@@ -487,7 +485,7 @@ open_linked(struct loading *l, const char *member, char **ret_dir, int *ret_fd, 
 static int
 load_opened(struct loading *l, const char *member, struct err *e)
 {
-	cleanup_close int fd = fs_open_beneath(l->root->fd, member, O_PATH | O_DIRECTORY, 0);
+	cleanup_close int fd = fs_open_beneath(l->root->fd, member, O_RDONLY | O_DIRECTORY, 0);
 	cleanup_free char *real = NULL;
 	cleanup_found struct found f;
 	const char *dir = member;
