@@ -152,26 +152,45 @@ fields_check(const struct json_at *at, const json_t *value, const struct shape *
 	return 0;
 }
 
+static bool
+is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 bool
 field_has_outer_blank(const char *s)
 {
 	size_t n = strlen(s);
 
-	return n && (strchr(" \t\r\n\v\f", s[0]) || strchr(" \t\r\n\v\f", s[n - 1]));
+	return n && (is_blank(s[0]) || is_blank(s[n - 1]));
+}
+
+int
+field_text(const struct json_at *at, const json_t *value, const char **ret, struct err *e)
+{
+	const char *s = json_c_string(value), *word = s;
+
+	if (!json_is_string(value))
+		return json_error(at, e, "is %s: write a string", json_kind(value));
+	if (!s)
+		return json_error(at, e, "holds a NUL (\\u0000): leave it out");
+	while (is_blank(*word))
+		word++;
+	if (!*word)
+		return json_error(at, e, *s ? "is only blanks" : "is empty");
+	*ret = s;
+	return 0;
 }
 
 int
 field_string(const struct json_at *at, const json_t *value, struct arena *a, const char **ret,
 	struct err *e)
 {
-	const char *s = json_c_string(value);
+	const char *s;
 
-	if (!json_is_string(value))
-		return json_error(at, e, "is %s: write a string", json_kind(value));
-	if (!s)
-		return json_error(at, e, "holds a NUL (\\u0000): leave it out");
-	if (!s[strspn(s, " \t\r\n\v\f")])
-		return json_error(at, e, *s ? "is only blanks" : "is empty");
+	if (field_text(at, value, &s, e) < 0)
+		return -1;
 	*ret = arena_strdup(a, s);
 	return 0;
 }

@@ -62,7 +62,9 @@ extern const struct shape field_timeout_shape;
 int fields_check(const struct json_at *at, const json_t *value, const struct shape *object,
 	const char *write, struct err *e);
 
-/* A string without NUL that is not only blanks; into the arena. */
+/* A string without NUL that is not only blanks: the value's own. */
+int field_text(const struct json_at *at, const json_t *value, const char **ret, struct err *e);
+/* The same, into the arena. */
 int field_string(const struct json_at *at, const json_t *value, struct arena *a, const char **ret,
 	struct err *e);
 int field_bool(const struct json_at *at, const json_t *value, bool *ret, struct err *e);

@@ -125,7 +125,7 @@ parse_globs(const struct json_at *at, const json_t *value, const char *base, uns
 		const char *s;
 		bool neg;
 
-		if (field_string(&here, json_array_get(value, i), a, &s, e) < 0)
+		if (field_text(&here, json_array_get(value, i), &s, e) < 0)
 			return -1;
 		neg = *s == '!' && s[1] != '(';
 		if (glob_parse(a, base, s + neg, flags,

@@ -247,12 +247,14 @@ check_project_name(const struct json_at *at, const char *s, struct err *e)
 static bool
 is_env_name(const char *s)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	for (size_t i = 0; s[i]; i++) {
+		char c = s[i];
 
-	return *s && strchr(letters, *s) &&
-	       !s[strspn(s, "0123456789"
-			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "abcdefghijklmnopqrstuvwxyz_")];
+		if (c != '_' && !(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z') &&
+			!(i && c >= '0' && c <= '9'))
+			return false;
+	}
+	return *s;
 }
 
 static int

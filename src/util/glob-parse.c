@@ -438,7 +438,7 @@ glob_parse(struct arena *a, const char *base, const char *pattern, unsigned flag
 		return -1;
 	g = arena_new(a, struct glob);
 	g->text = arena_strdup(a, pattern);
-	g->base = arena_strdup(a, base);
+	g->base = base;
 	g->is_workspace = flags & GLOB_WORKSPACE;
 	g->n = texts.n ? texts.n : 1;
 	g->alternatives = arena_array(a, g->n, struct alternative);

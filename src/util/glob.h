@@ -48,7 +48,7 @@ enum glob_flags {
 
 /*
  * `base` is the directory that the pattern is relative to, itself relative to the root ("" for the
- * root). The pattern has no leading "!" (the caller takes it off). Errors (kind CONFIG) say what is
+ * root); it is not copied, but the pattern is. The pattern has no leading "!" (the caller takes it off). Errors (kind CONFIG) say what is
  * wrong and what to write instead; they do not name the file, the caller wraps that.
  */
 int glob_parse(struct arena *a, const char *base, const char *pattern, unsigned flags,

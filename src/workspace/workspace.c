@@ -45,6 +45,7 @@ struct loading {
 	/* The last config that was parsed: often the next one says the same. */
 	struct strbuf config_text;
 	struct json_doc config;
+	struct strbuf shown; /* the file that is being read */
 	struct loaded **items;
 	size_t n, cap;
 	const char **notes;
@@ -165,14 +166,20 @@ recall(struct loading *l, int at, const char *path, const char *dir, enum source
 	return ret->of[which].text != NULL;
 }
 
+/* Until the next call. */
+static const char *
+show(struct loading *l, const char *dir, const char *name)
+{
+	strbuf_reset(&l->shown);
+	strbuf_adds(&l->shown, dir);
+	path_append(&l->shown, name);
+	return l->shown.buf;
+}
+
 static const char *
 shown_path(struct loading *l, const char *dir, const char *name)
 {
-	cleanup_strbuf struct strbuf path = STRBUF_INIT;
-
-	strbuf_adds(&path, dir);
-	path_append(&path, name);
-	return arena_memdupz(&l->w->arena, path.buf, path.len);
+	return arena_strdup(&l->w->arena, show(l, dir, name));
 }
 
 static const char *
@@ -232,8 +239,8 @@ read_file(struct loading *l, int fd, const char *dir, enum source which, struct 
 	if (recall(l, fd, source_names[which], dir, which, ret))
 		return 0;
 	begun = (int64_t)clock_files_ns();
-	if (json_read(fd, source_names[which], shown_path(l, dir, source_names[which]), buf, &st,
-		    &mine) < 0) {
+	if (json_read(fd, source_names[which], show(l, dir, source_names[which]), buf, &st, &mine) <
+		0) {
 		if (which == SOURCE_MANIFEST && mine.num == ENOENT)
 			return 0; /* gone since it was listed */
 		return err_set(e, mine.kind, 0, "%s", mine.text);
@@ -810,6 +817,7 @@ workspace_load(const struct root *root, int statefd, struct workspace *ret, stru
 		.evaluated = evaluated_open(statefd, root->fd, root->path),
 		.parentfd = -1,
 		.config_text = STRBUF_INIT,
+		.shown = STRBUF_INIT,
 	};
 	int r;
 
@@ -826,6 +834,7 @@ workspace_load(const struct root *root, int statefd, struct workspace *ret, stru
 	fd_close(&l.parentfd);
 	json_doc_release(&l.config);
 	strbuf_release(&l.config_text);
+	strbuf_release(&l.shown);
 	free(l.items);
 	free(l.unevaluated.items);
 	free(l.notes);
