@@ -232,18 +232,20 @@ read_file(struct loading *l, int fd, const char *dir, enum source which, struct 
 	struct err *e)
 {
 	struct strbuf *buf = &ret->of[which].read;
-	struct err mine = ERR_INIT;
 	struct stat st;
 	int64_t begun;
 
 	if (recall(l, fd, source_names[which], dir, which, ret))
 		return 0;
 	begun = (int64_t)clock_files_ns();
-	if (json_read(fd, source_names[which], show(l, dir, source_names[which]), buf, &st, &mine) <
+	if (json_read(fd, source_names[which], show(l, dir, source_names[which]), buf, &st, e) <
 		0) {
-		if (which == SOURCE_MANIFEST && mine.num == ENOENT)
-			return 0; /* gone since it was listed */
-		return err_set(e, mine.kind, 0, "%s", mine.text);
+		bool gone = which == SOURCE_MANIFEST && e->num == ENOENT; /* since it was listed */
+
+		e->num = 0;
+		if (gone)
+			err_clear(e);
+		return gone ? 0 : -1;
 	}
 	sources_put(l->sources, dir, which, &st, begun, buf->buf, buf->len);
 	ret->of[which].text = buf->buf;
