@@ -156,7 +156,7 @@ static int
 advance(struct parser *ps, const char *end)
 {
 	ps->p = ps->last_end = end;
-	return skip_blanks(ps);
+	return (unsigned char)*end > ' ' && *end != '/' ? 0 : skip_blanks(ps);
 }
 
 /* ------------------------------------------------------------------ strings */
@@ -426,7 +426,8 @@ take_key(struct parser *ps, bool first, struct json *v)
 
 	if (take_string(ps, &v->key, &len))
 		return -1;
-	if (strlen(v->key) != len)
+	v->key_len = (uint32_t)len;
+	if (memchr(v->key, '\0', len))
 		return error_near(ps, start, "a key with a NUL");
 	if (*ps->p != ':')
 		return error_near(ps, ps->p, "':' expected");

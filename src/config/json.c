@@ -95,26 +95,37 @@ json_c_string(const struct json *value)
 
 /* ------------------------------------------------------------------ the canonical form */
 
+static const bool is_escaped[256] = {[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true};
+
+static void
+add_escaped(char c, struct strbuf *out)
+{
+	static const char named[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+	const char *at = c ? strchr(named, c) : NULL;
+
+	if (!is_escaped[(unsigned char)c])
+		strbuf_addch(out, c);
+	else if (at)
+		strbuf_add(out, (const char[]){'\\', names[at - named]}, 2);
+	else
+		strbuf_addf(out, "\\u%04X", (unsigned)(unsigned char)c);
+}
+
 static void
 add_string(const char *s, size_t n, struct strbuf *out)
 {
-	static const char named[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
-	static const bool escaped[256] = {[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true};
+	size_t i = 0;
+	char *to;
 
-	strbuf_addch(out, '"');
-	for (size_t i = 0, run; i < n; i++) {
-		for (run = i; i < n && !escaped[(unsigned char)s[i]];)
-			i++;
-		strbuf_add(out, s + run, i - run);
-		if (i == n)
-			break;
-		const char *at = s[i] ? strchr(named, s[i]) : NULL;
-
-		if (at)
-			strbuf_add(out, (const char[]){'\\', names[at - named]}, 2);
-		else
-			strbuf_addf(out, "\\u%04X", (unsigned)(unsigned char)s[i]);
-	}
+	/* Most hold nothing to be escaped. */
+	strbuf_grow(out, n + 2);
+	to = out->buf + out->len;
+	*to++ = '"';
+	for (; i < n && !is_escaped[(unsigned char)s[i]]; i++)
+		*to++ = s[i];
+	out->len += 1 + i;
+	for (; i < n; i++)
+		add_escaped(s[i], out);
 	strbuf_addch(out, '"');
 }
 
@@ -172,7 +183,7 @@ add_members(const struct json *v, struct strbuf *out)
 	for (size_t i = 0; i < v->n; i++) {
 		if (i)
 			strbuf_addch(out, ',');
-		add_string(sorted[i]->key, strlen(sorted[i]->key), out);
+		add_string(sorted[i]->key, sorted[i]->key_len, out);
 		strbuf_addch(out, ':');
 		json_canonical(sorted[i], out);
 	}

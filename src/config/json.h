@@ -33,7 +33,8 @@ struct json {
 	enum json_type type;
 	uint32_t line, col; /* from 1; columns in bytes */
 	uint32_t key_line, key_col;
-	const char *key; /* as a member of an object */
+	uint32_t key_len;
+	const char *key; /* as a member of an object; without NUL */
 	union {
 		int64_t integer;
 		struct {

@@ -106,6 +106,16 @@ positive_at(const struct json_at *list, const json_t *value, size_t n)
 			return at;
 }
 
+/* Of the value, in front of what is wrong with it. */
+static int
+put_place(const struct json_at *at, struct err *e)
+{
+	const struct err why = *e;
+
+	err_clear(e);
+	return json_error(at, e, "%s", why.text);
+}
+
 /* Entries without and with "!", relative to base; `flags` are those of glob_parse. */
 static int
 parse_globs(const struct json_at *at, const json_t *value, const char *base, unsigned flags,
@@ -113,7 +123,6 @@ parse_globs(const struct json_at *at, const json_t *value, const char *base, uns
 {
 	size_t n = json_array_size(value);
 	struct globset set = {0};
-	struct err why = ERR_INIT;
 
 	if (!json_is_array(value))
 		return json_error(at, e, "is %s: write an array of patterns like [\"src/**\"]",
@@ -129,8 +138,8 @@ parse_globs(const struct json_at *at, const json_t *value, const char *base, uns
 			return -1;
 		neg = *s == '!' && s[1] != '(';
 		if (glob_parse(a, base, s + neg, flags,
-			    neg ? &set.neg[set.nneg] : &set.pos[set.npos], &why) < 0)
-			return json_error(&here, e, "%s", why.text);
+			    neg ? &set.neg[set.nneg] : &set.pos[set.npos], e) < 0)
+			return put_place(&here, e);
 		set.nneg += neg;
 		set.npos += !neg;
 	}
@@ -211,7 +220,7 @@ may_select_own(const struct glob *g, const char *dir)
 			return true;
 		below = path_below(head, dir);
 		for (size_t f = 0; f < array_len(own_files); f++)
-			if (!strcmp(below, own_files[f][0]))
+			if (*below == *own_files[f][0] && !strcmp(below, own_files[f][0]))
 				return true;
 	}
 	return false;

@@ -45,6 +45,10 @@ take(struct scan *s, char c)
 	return true;
 }
 
+/* What is to be looked at in a string: its end, an escape, and what is not plain ASCII. */
+static const bool is_special[256] = {
+	[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, [0x7f ... 0xff] = true};
+
 /* A string. `*ret_plain` says that it holds no escape and so is what it says. */
 static bool
 take_string(struct scan *s, struct word *ret, bool *ret_plain)
@@ -56,10 +60,10 @@ take_string(struct scan *s, struct word *ret, bool *ret_plain)
 		return false;
 	ret->s = p;
 	for (; *p != '"'; p++) {
-		if ((unsigned char)*p < 0x20 || (unsigned char)*p >= 0x7f)
-			return false;
-		if (*p != '\\')
+		if (!is_special[(unsigned char)*p])
 			continue;
+		if (*p != '\\')
+			return false;
 		plain = false;
 		p++;
 		if (!*p || !strchr("\"\\/bfnrt", *p))
@@ -174,7 +178,7 @@ skip_value(struct scan *s)
 static bool
 is_word(const struct word *w, const char *text)
 {
-	return strlen(text) == w->n && !memcmp(w->s, text, w->n);
+	return *w->s == *text && strlen(text) == w->n && !memcmp(w->s, text, w->n);
 }
 
 static bool

@@ -6,7 +6,6 @@
  */
 #include "workspace/sources.h"
 #include "util/alloc.h"
-#include "util/arena.h"
 #include "util/cleanup.h"
 #include "util/filestate.h"
 #include "util/log.h"
@@ -29,16 +28,9 @@ _Static_assert(sizeof(struct source_row) == 256, "a directory's rows have no pad
 
 static const struct table_kind sources_kind = {"vx-srcs\n", 1, sizeof(struct source_row)};
 
-/* A text to be remembered. */
-struct kept {
-	const char *dir;
-	enum source which;
-	struct source_text text; /* in `bytes` */
-};
-
-/* The next file. */
+/* The next file, its rows in the order in which they come. */
 struct next {
-	struct kept *v;
+	struct source_row *rows;
 	size_t n, cap;
 	struct strbuf bytes;
 	struct source_text last[SOURCE_KINDS];
@@ -52,7 +44,6 @@ struct sources {
 	size_t finger;       /* the row of the directory that was asked for last */
 	unsigned char *used; /* by row: a bit for each text that was given out */
 	struct next next;
-	struct arena arena; /* the directories of what is new */
 };
 
 static bool
@@ -85,7 +76,6 @@ sources_open(int statefd)
 	int r = 0;
 
 	s->statefd = statefd;
-	arena_init(&s->arena);
 	strbuf_init(&s->next.bytes);
 	if (statefd >= 0)
 		r = table_open(statefd, file_name, &sources_kind, &s->table);
@@ -155,6 +145,7 @@ static void
 keep(struct next *next, const char *dir, enum source which, const struct filestate *seen,
 	const char *text, size_t len)
 {
+	struct source_row *row = next->n ? &next->rows[next->n - 1] : NULL;
 	struct source_text *last = &next->last[which];
 
 	/* Configs are often alike from one project to the next. */
@@ -163,24 +154,24 @@ keep(struct next *next, const char *dir, enum source which, const struct filesta
 		last->at = table_add_text(&next->bytes, text, len);
 	last->len = len;
 	last->seen = *seen;
-	GROW(next->v, next->n + 1, next->cap);
-	next->v[next->n++] = (struct kept){dir, which, *last};
+	if (!row || strcmp(next->bytes.buf + row->dir, dir) != 0) {
+		GROW(next->rows, next->n + 1, next->cap);
+		row = &next->rows[next->n++];
+		*row = (struct source_row){.dir_len = strlen(dir)};
+		row->dir = table_add_text(&next->bytes, dir, row->dir_len);
+	}
+	row->of[which] = *last;
 }
 
 void
 sources_put(struct sources *s, const char *dir, enum source which, const struct stat *seen,
 	int64_t learned_ns, const char *text, size_t len)
 {
-	const struct next *next = &s->next;
 	struct filestate state;
 
 	if (s->statefd < 0)
 		return;
 	filestate_take(&state, seen, learned_ns);
-	if (next->n && !strcmp(next->v[next->n - 1].dir, dir))
-		dir = next->v[next->n - 1].dir;
-	else
-		dir = arena_strdup(&s->arena, dir);
 	keep(&s->next, dir, which, &state, text, len);
 }
 
@@ -197,15 +188,6 @@ has_unused(const struct sources *s)
 	return false;
 }
 
-static int
-kept_cmp(const void *a, const void *b)
-{
-	const struct kept *x = a, *y = b;
-	int r = strcmp(x->dir, y->dir);
-
-	return r ? r : (x->which > y->which) - (x->which < y->which);
-}
-
 static void
 keep_used(struct sources *s)
 {
@@ -219,39 +201,50 @@ keep_used(struct sources *s)
 		}
 }
 
-/* They come sorted where all or nothing is new. */
-static void
-sort_unless_sorted(struct next *next)
+static int
+compare_rows(const void *a, const void *b, void *bytes)
 {
+	const struct source_row *x = a, *y = b;
+
+	return strcmp((const char *)bytes + x->dir, (const char *)bytes + y->dir);
+}
+
+/* Sorted, and what is new of a directory in one row with what stays. */
+static void
+order_rows(struct next *next)
+{
+	char *bytes = next->bytes.buf;
+	size_t n = 0;
+
+	/* They come sorted where all is new. */
 	for (size_t i = 1; i < next->n; i++)
-		if (kept_cmp(&next->v[i - 1], &next->v[i]) > 0) {
-			qsort(next->v, next->n, sizeof(*next->v), kept_cmp);
-			return;
+		if (compare_rows(&next->rows[i - 1], &next->rows[i], bytes) > 0) {
+			qsort_r(next->rows, next->n, sizeof(*next->rows), compare_rows, bytes);
+			break;
 		}
+	for (size_t i = 0; i < next->n; i++) {
+		struct source_row *row = &next->rows[i];
+
+		if (!n || compare_rows(&next->rows[n - 1], row, bytes) != 0) {
+			next->rows[n++] = *row;
+			continue;
+		}
+		for (size_t k = 0; k < SOURCE_KINDS; k++)
+			if (row->of[k].seen.mode)
+				next->rows[n - 1].of[k] = row->of[k];
+	}
+	next->n = n;
 }
 
 static int
 write_all(struct sources *s)
 {
-	cleanup_free struct source_row *rows = NULL;
 	struct next *next = &s->next;
-	size_t n = 0;
 
 	keep_used(s);
-	sort_unless_sorted(next);
-	rows = xcalloc(next->n, sizeof(*rows));
-	for (size_t i = 0; i < next->n; i++) {
-		const struct kept *k = &next->v[i];
-
-		if (!i || strcmp(next->v[i - 1].dir, k->dir) != 0) {
-			rows[n].dir_len = strlen(k->dir);
-			rows[n].dir = table_add_text(&next->bytes, k->dir, rows[n].dir_len);
-			n++;
-		}
-		rows[n - 1].of[k->which] = k->text;
-	}
-	return table_write(
-		s->statefd, file_name, &sources_kind, rows, n, next->bytes.buf, next->bytes.len);
+	order_rows(next);
+	return table_write(s->statefd, file_name, &sources_kind, next->rows, next->n,
+		next->bytes.buf, next->bytes.len);
 }
 
 void
@@ -260,9 +253,8 @@ sources_close(struct sources *s, bool keep_it)
 	if (keep_it && s->statefd >= 0 && (s->next.n || has_unused(s)) && write_all(s))
 		log_debug("cache", "sources file not written: %s", strerror(errno));
 	table_close(&s->table);
-	free(s->next.v);
+	free(s->next.rows);
 	strbuf_release(&s->next.bytes);
 	free(s->used);
-	arena_release(&s->arena);
 	free(s);
 }
