@@ -404,6 +404,9 @@ test_use(void)
 	describe(state_fd, &now);
 	ok(memory_ino() != ino, "what was read anew is");
 	ino = memory_ino();
+	strbuf_reset(&now);
+	describe(state_fd, &now);
+	ok(memory_ino() == ino, "with what stays of the same directory");
 	fs_remove_tree(ws_fd, "w/packages/c");
 	settle();
 	strbuf_reset(&now);
