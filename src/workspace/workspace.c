@@ -48,6 +48,7 @@ struct loading {
 	struct strbuf shown; /* the file that is being read */
 	struct loaded **items;
 	size_t n, cap;
+	size_t nfar; /* tasks for workspace.far */
 	const char **notes;
 	size_t nnotes, notes_cap;
 };
@@ -356,6 +357,16 @@ choose_name(struct loading *l, struct loaded *it, struct err *e)
 	return manifest_name_fault(p->name) ? refuse_dir_name(p, e) : 0;
 }
 
+static size_t
+count_far(const struct projectdef *def)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < def->ntasks; k++)
+		n += taskdef_leaves_project(&def->tasks[k]);
+	return n;
+}
+
 /* From the text of its config, or what that yielded; NULL: it has none. */
 static int
 define_project(struct loading *l, struct loaded *it, const char *config, size_t len, bool evaluated,
@@ -367,6 +378,7 @@ define_project(struct loading *l, struct loaded *it, const char *config, size_t 
 		l->config.evaluated = evaluated;
 		if (projectdef_parse(&l->config, it->p.dir, &l->w->arena, &it->p.def, e) < 0)
 			return -1;
+		l->nfar += count_far(&it->p.def);
 	}
 	return choose_name(l, it, e);
 }
@@ -692,38 +704,36 @@ compare_dir(const void *a, const void *b)
 		(*(struct project *const *)a)->dir, (*(struct project *const *)b)->dir);
 }
 
+/* Most workspaces have none: they were counted as their configs were read. */
 static void
-find_far(struct workspace *w)
+list_far(struct loading *l)
 {
-	size_t n = 0;
+	struct workspace *w = l->w;
 
-	for (int pass = 0; pass < 2; pass++) {
-		n = 0;
-		for (size_t i = 0; i < w->nprojects; i++)
-			for (size_t k = 0; k < w->projects[i]->def.ntasks; k++) {
-				const struct taskdef *t = &w->projects[i]->def.tasks[k];
-
-				if (!taskdef_leaves_project(t))
-					continue;
-				if (pass)
-					w->far[n] = t;
-				n++;
-			}
-		if (!pass)
-			w->far = arena_array(&w->arena, n, const struct taskdef *);
-	}
-	w->nfar = n;
+	if (!l->nfar)
+		return;
+	w->far = arena_array(&w->arena, l->nfar, const struct taskdef *);
+	for (size_t i = 0; i < w->nprojects; i++)
+		for (size_t k = 0; k < w->projects[i]->def.ntasks; k++)
+			if (taskdef_leaves_project(&w->projects[i]->def.tasks[k]))
+				w->far[w->nfar++] = &w->projects[i]->def.tasks[k];
 }
 
+/* While they stand as they were found, nearly in that order. */
 static void
-link_nested(struct workspace *w)
+link_nested(struct loading *l)
 {
-	cleanup_free struct project **sorted = xcalloc(w->nprojects, sizeof(struct project *));
-	cleanup_free size_t *outer = xcalloc(w->nprojects, sizeof(*outer));
-	size_t top = 0, n = w->nprojects;
+	cleanup_free struct project **sorted = xcalloc(l->n, sizeof(struct project *));
+	cleanup_free size_t *outer = xcalloc(l->n, sizeof(*outer));
+	size_t top = 0, n = l->n;
+	bool is_sorted = true;
 
-	memcpy(sorted, w->projects, n * sizeof(struct project *));
-	qsort(sorted, n, sizeof(struct project *), compare_dir);
+	for (size_t i = 0; i < n; i++) {
+		sorted[i] = &l->items[i]->p;
+		is_sorted = is_sorted && (!i || compare_dir(&sorted[i - 1], &sorted[i]) <= 0);
+	}
+	if (!is_sorted)
+		qsort(sorted, n, sizeof(struct project *), compare_dir);
 	/* `outer` is the chain of projects around the current one, by index in sorted. */
 	for (size_t pass = 0; pass < 2; pass++) {
 		top = 0;
@@ -742,7 +752,7 @@ link_nested(struct workspace *w)
 		}
 		for (size_t i = 0; i < n && !pass; i++) {
 			sorted[i]->nested =
-				arena_array(&w->arena, sorted[i]->nnested, struct project *);
+				arena_array(&l->w->arena, sorted[i]->nnested, struct project *);
 			sorted[i]->nnested = 0;
 		}
 	}
@@ -796,10 +806,12 @@ load(struct loading *l, struct err *e)
 		return -1;
 	remember_settings(l);
 	take_needs(l, &l->root->settings.needs, &w->needs, &w->nneeds);
-	if (load_members(l, e) < 0 || evaluate_all(l, e) < 0 || index_names(l, e) < 0)
+	if (load_members(l, e) < 0 || evaluate_all(l, e) < 0)
 		return -1;
-	link_nested(w);
-	find_far(w);
+	link_nested(l);
+	if (index_names(l, e) < 0)
+		return -1;
+	list_far(l);
 	if (link_edges(l, e) < 0)
 		return -1;
 	w->notes = arena_array(&w->arena, l->nnotes, const char *);
