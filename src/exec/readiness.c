@@ -6,44 +6,50 @@ void
 readiness_init(struct readiness *r, const struct regex *when)
 {
 	*r = (struct readiness){.when = when};
-	for (size_t i = 0; i < array_len(r->streams); i++)
-		strbuf_init(&r->streams[i].line);
+	strbuf_init(&r->plain);
 }
 
 void
 readiness_release(struct readiness *r)
 {
 	for (size_t i = 0; i < array_len(r->streams); i++)
-		strbuf_release(&r->streams[i].line);
+		regex_search_free(r->streams[i].search);
+	strbuf_release(&r->plain);
 }
 
+/* A piece of one line, without its break. A carriage return belongs to the line only if more of it follows. */
 static bool
-is_it(const struct readiness *r, const char *line, size_t n)
+sees_part(struct readiness_line *l, const char *p, size_t n)
 {
-	if (n && line[n - 1] == '\r')
-		n--;
-	if (n > READINESS_LINE_MAX) {
-		line += n - READINESS_LINE_MAX;
-		n = READINESS_LINE_MAX;
-	}
-	return regex_finds(r->when, line, n);
+	bool ends_in_cr = n && p[n - 1] == '\r', found = false;
+
+	if (n && l->has_cr)
+		found = regex_search_feed(l->search, "\r", 1);
+	if (n)
+		l->has_cr = ends_in_cr;
+	return found || regex_search_feed(l->search, p, n - ends_in_cr);
 }
 
 bool
 readiness_sees(struct readiness *r, enum exec_stream stream, const char *p, size_t n)
 {
-	struct strbuf *line = &r->streams[stream == EXEC_STDERR].line;
-	size_t at = 0, end;
+	struct readiness_line *l = &r->streams[stream == EXEC_STDERR];
+	size_t at = 0;
 
-	escape_strip(&r->streams[stream == EXEC_STDERR].strip, p, n, line);
-	for (const char *nl; (nl = memchr(line->buf + at, '\n', line->len - at)); at = end + 1) {
-		end = (size_t)(nl - line->buf);
-		if (is_it(r, line->buf + at, end - at))
+	if (!l->search)
+		l->search = regex_search_new(r->when);
+	strbuf_reset(&r->plain);
+	escape_strip(&l->strip, p, n, &r->plain);
+	for (const char *nl; (nl = memchr(r->plain.buf + at, '\n', r->plain.len - at));) {
+		size_t end = (size_t)(nl - r->plain.buf);
+
+		if (sees_part(l, r->plain.buf + at, end - at) || regex_search_ends(l->search))
 			return true;
+		regex_search_restart(l->search);
+		l->has_cr = l->has_begun = false;
+		at = end + 1;
 	}
-	if (line->len - at > READINESS_LINE_MAX)
-		at = line->len - READINESS_LINE_MAX;
-	memmove(line->buf, line->buf + at, line->len - at);
-	strbuf_truncate(line, line->len - at);
-	return line->len && is_it(r, line->buf, line->len);
+	l->has_begun |= r->plain.len > at;
+	return sees_part(l, r->plain.buf + at, r->plain.len - at) ||
+	       (l->has_begun && regex_search_could_end(l->search));
 }

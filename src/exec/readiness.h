@@ -2,7 +2,7 @@
 /*
  * Looks in what a persistent task prints for the line that says that it is ready (spec/execution.md §7):
  * each line of each stream without its break and without terminal escapes, and what has come of a line
- * that is not at its end yet. Of a long line the last READINESS_LINE_MAX bytes count.
+ * that is not at its end yet. Each byte is looked at once, and none is kept, however long the line.
  */
 #ifndef EXEC_READINESS_H
 #define EXEC_READINESS_H
@@ -11,17 +11,17 @@
 #include "util/escape.h"
 
 struct regex;
-
-enum {
-	READINESS_LINE_MAX = 65536
-};
+struct regex_search;
 
 struct readiness {
 	const struct regex *when;
-	struct {
+	struct readiness_line {
 		struct escape_state strip;
-		struct strbuf line;
+		struct regex_search *search;
+		bool has_begun; /* of the line there is something */
+		bool has_cr;    /* at its end, not looked at: it may be part of the break */
 	} streams[2];
+	struct strbuf plain; /* of one call */
 };
 void readiness_init(struct readiness *r, const struct regex *when);
 void readiness_release(struct readiness *r);

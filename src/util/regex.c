@@ -122,36 +122,144 @@ reach(const struct regex *re, size_t at, const struct gap *gap, struct places *p
 	return false;
 }
 
+/*
+ * Between two pieces: at which steps the walk is to enter once the next character, or the end, says what
+ * the gap after the last one is.
+ */
+struct regex_search {
+	const struct regex *re;
+	size_t *enter, nenter;
+	bool begins, found, was_word;
+	char part[4]; /* what may be the beginning of a character */
+	size_t npart;
+	/* Of one step: */
+	struct places now;
+	size_t *stack;
+};
+
+struct regex_search *
+regex_search_new(const struct regex *re)
+{
+	struct regex_search *s = xcalloc(1, sizeof(*s));
+
+	s->re = re;
+	s->enter = xcalloc(3 * re->n, sizeof(*s->enter));
+	s->stack = s->enter + re->n;
+	s->now = (struct places){s->stack + re->n, 0, xcalloc(re->n, sizeof(bool))};
+	regex_search_restart(s);
+	return s;
+}
+
+void
+regex_search_free(struct regex_search *s)
+{
+	if (!s)
+		return;
+	free(s->now.in);
+	free(s->enter);
+	free(s);
+}
+
+void
+regex_search_restart(struct regex_search *s)
+{
+	s->nenter = s->npart = 0;
+	s->begins = true;
+	s->found = s->was_word = false;
+}
+
+/* Where the walk stands in the gap; true: a match ends there. */
+static bool
+stand(struct regex_search *s, bool end, bool word)
+{
+	const struct gap gap = {s->begins, end, word != s->was_word};
+
+	s->now.n = 0;
+	memset(s->now.in, 0, s->re->n * sizeof(*s->now.in));
+	for (size_t i = 0; i < s->nenter; i++)
+		if (reach(s->re, s->enter[i], &gap, &s->now, s->stack))
+			return true;
+	/* A match may begin anywhere. */
+	return reach(s->re, 0, &gap, &s->now, s->stack);
+}
+
+static void
+walk(struct regex_search *s, uint32_t c)
+{
+	bool word = is_word(c);
+
+	if (stand(s, false, word)) {
+		s->found = true;
+		return;
+	}
+	s->nenter = 0;
+	for (size_t i = 0; i < s->now.n; i++)
+		if (takes(s->re, &s->re->steps[s->now.v[i]], c))
+			s->enter[s->nenter++] = s->now.v[i] + 1;
+	s->was_word = word;
+	s->begins = false;
+}
+
+/* The characters of p[0..n) but for what more bytes could make one of (last: could not): how many bytes. */
+static size_t
+walk_all(struct regex_search *s, const char *p, size_t n, bool last)
+{
+	size_t at = 0;
+
+	while (at < n && !s->found) {
+		size_t len;
+		uint32_t c;
+
+		if (!last && utf8_may_begin(p + at, n - at))
+			break;
+		c = regex_char(p + at, n - at, &len);
+		walk(s, c);
+		at += len;
+	}
+	return at;
+}
+
+bool
+regex_search_feed(struct regex_search *s, const char *text, size_t n)
+{
+	size_t at = 0;
+
+	while (s->npart && at < n && !s->found) {
+		size_t used;
+
+		s->part[s->npart++] = text[at++];
+		used = walk_all(s, s->part, s->npart, false);
+		memmove(s->part, s->part + used, s->npart - used);
+		s->npart -= used;
+	}
+	at += walk_all(s, text + at, n - at, false);
+	/* At most three bytes: four are a character or none. */
+	while (at < n && !s->found)
+		s->part[s->npart++] = text[at++];
+	return s->found;
+}
+
+bool
+regex_search_ends(struct regex_search *s)
+{
+	walk_all(s, s->part, s->npart, true);
+	s->npart = 0;
+	s->found = s->found || stand(s, true, false);
+	return s->found;
+}
+
+bool
+regex_search_could_end(struct regex_search *s)
+{
+	return s->found || (!s->npart && stand(s, true, false));
+}
+
 bool
 regex_finds(const struct regex *re, const char *text, size_t n)
 {
-	size_t *mem = xcalloc(3 * re->n, sizeof(*mem)), *stack = mem + re->n,
-	       *enter = stack + re->n;
-	bool *in = xcalloc(re->n, sizeof(*in));
-	struct places now = {mem, 0, in};
-	size_t nenter = 0, len = 0;
-	bool found = false, was_word = false;
+	struct regex_search *s = regex_search_new(re);
+	bool found = regex_search_feed(s, text, n) || regex_search_ends(s);
 
-	for (size_t at = 0;; at += len) {
-		uint32_t c = at < n ? regex_char(text + at, n - at, &len) : 0;
-		bool word = at < n && is_word(c);
-		const struct gap gap = {!at, at >= n, word != was_word};
-
-		now.n = 0;
-		memset(in, 0, re->n * sizeof(*in));
-		for (size_t i = 0; i < nenter && !found; i++)
-			found = reach(re, enter[i], &gap, &now, stack);
-		/* A match may begin anywhere. */
-		found = found || reach(re, 0, &gap, &now, stack);
-		if (found || at >= n)
-			break;
-		nenter = 0;
-		for (size_t i = 0; i < now.n; i++)
-			if (takes(re, &re->steps[now.v[i]], c))
-				enter[nenter++] = now.v[i] + 1;
-		was_word = word;
-	}
-	free(in);
-	free(mem);
+	regex_search_free(s);
 	return found;
 }

@@ -26,4 +26,20 @@ void regex_free(struct regex *re);
 /* Whether some part of the text matches; `^` and `$` are the ends of the text. */
 bool regex_finds(const struct regex *re, const char *text, size_t n);
 
+/*
+ * The same for a text that comes in pieces, of whatever size: each byte is looked at once, and nothing of the
+ * text is kept. `re` outlives the search.
+ */
+struct regex_search;
+struct regex_search *regex_search_new(const struct regex *re);
+void regex_search_free(struct regex_search *s);
+/* Of another text. */
+void regex_search_restart(struct regex_search *s);
+/* True, from then on: a part matches, whatever follows. */
+bool regex_search_feed(struct regex_search *s, const char *text, size_t n);
+/* The text is over: whether some part of it matches. */
+bool regex_search_ends(struct regex_search *s);
+/* Whether it would, were it over now; it may go on. Not in the middle of a character. */
+bool regex_search_could_end(struct regex_search *s);
+
 #endif

@@ -28,6 +28,25 @@ utf8_char(const char *p, size_t n)
 	return len;
 }
 
+/* Whether p[0..n), n > 0, is the beginning of characters and no whole one. */
+static inline bool
+utf8_may_begin(const char *p, size_t n)
+{
+	static const char *const rest[] = {"\x80\x80\x80", "\xbf\xbf\xbf"};
+	char whole[8];
+
+	if (n > 3 || utf8_char(p, n))
+		return false;
+	memcpy(whole, p, n);
+	/* Of what follows the second byte all values go; of the second itself the highest or the lowest does. */
+	for (size_t i = 0; i < 2; i++) {
+		memcpy(whole + n, rest[i], 3);
+		if (utf8_char(whole, n + 3) > n)
+			return true;
+	}
+	return false;
+}
+
 static inline bool
 utf8_is_valid(const char *p, size_t n)
 {
