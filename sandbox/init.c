@@ -143,8 +143,11 @@ forward(int control, pid_t command)
 	uint8_t sig;
 	ssize_t n = read(control, &sig, 1);
 
-	if (n == 1)
+	if (n == 1) {
 		kill(-command, sig);
+		/* What is stopped hears of it only when it goes on. */
+		kill(-command, SIGCONT);
+	}
 	return n == 1 || (n < 0 && errno == EINTR);
 }
 

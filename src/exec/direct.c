@@ -19,6 +19,8 @@ static void
 ask_group(struct exec_job *j, int sig)
 {
 	kill(-j->proc.pid, sig);
+	/* What is stopped hears of it only when it goes on. */
+	kill(-j->proc.pid, SIGCONT);
 }
 
 static void

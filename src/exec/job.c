@@ -283,6 +283,7 @@ reap(struct exec_job *j, struct exec_result *r)
 		pid = wait4(j->proc.pid, &j->wstatus, WNOHANG, &ru);
 	while (pid < 0 && errno == EINTR);
 	if (pid == j->proc.pid) {
+		proc_disown(pid);
 		r->cpu_us = micros(&ru.ru_utime) + micros(&ru.ru_stime);
 		r->peak_rss_kb = own_peak_of(&ru);
 	} else {

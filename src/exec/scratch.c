@@ -15,6 +15,7 @@
 #include <linux/magic.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -44,7 +45,7 @@ struct scratch_area {
 	char *path;
 	char tag[TAG_LEN + 1]; /* of the workspace */
 	uint64_t bytes, names; /* in the trash that no remover was started for */
-	pid_t remover;         /* 0: none */
+	int remover;           /* pidfd; -1: none */
 };
 
 static void
@@ -217,6 +218,7 @@ scratch_area_open(const char *root_path, struct scratch_area **ret, struct err *
 
 			stage_spread_on_disk(fd);
 			a->fd = take_fd(&fd);
+			a->remover = -1;
 			/* It is hidden by this, and a link could lead to it. */
 			a->path = realpath(path, NULL);
 			if (!a->path)
@@ -401,9 +403,13 @@ empty_trash(const struct scratch_area *a)
 static bool
 remover_is_gone(struct scratch_area *a)
 {
-	if (a->remover && waitpid(a->remover, NULL, WNOHANG))
-		a->remover = 0;
-	return !a->remover;
+	siginfo_t si = {0};
+
+	/* Somebody else may have reaped it (proc_reap_orphans), and its number be another's: not its pidfd. */
+	if (a->remover >= 0 &&
+		(waitid(P_PIDFD, (id_t)a->remover, &si, WEXITED | WNOHANG) || si.si_pid))
+		fd_close(&a->remover);
+	return a->remover < 0;
 }
 
 /*
@@ -427,15 +433,15 @@ be_the_remover(const struct scratch_area *a, pid_t core)
 static void
 start_remover(struct scratch_area *a)
 {
-	pid_t core = getpid();
+	pid_t core = getpid(), remover;
 
 	if (!remover_is_gone(a))
 		return;
-	a->remover = fork();
-	if (!a->remover)
+	remover = fork();
+	if (!remover)
 		be_the_remover(a, core);
-	if (a->remover < 0) /* the end of the run does it */
-		a->remover = 0;
+	if (remover > 0) /* else the end of the run does it */
+		a->remover = pidfd_open(remover, 0);
 	a->bytes = a->names = 0;
 }
 
@@ -499,10 +505,11 @@ scratch_area_empty(struct scratch_area *a)
 {
 	/* It would take its time. */
 	if (!remover_is_gone(a)) {
-		kill(a->remover, SIGKILL);
-		while (waitpid(a->remover, NULL, 0) < 0 && errno == EINTR)
+		pidfd_send_signal(a->remover, SIGKILL, NULL, 0);
+		while (waitid(P_PIDFD, (id_t)a->remover, &(siginfo_t){0}, WEXITED) &&
+			errno == EINTR)
 			;
-		a->remover = 0;
+		fd_close(&a->remover);
 	}
 	empty_trash(a);
 	a->bytes = a->names = 0;

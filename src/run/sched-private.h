@@ -96,6 +96,7 @@ struct sched {
 	size_t nended, ended_cap;
 	bool telling;
 	bool files_stale; /* there may be files that the last listing does not have */
+	bool has_orphans; /* maybe: some child has ended since they were reaped */
 	bool halted;      /* nothing new is started: a failure under --continue=never */
 	bool told_no_reports;
 	struct strvec noticed; /* what was said once, up to ": " */

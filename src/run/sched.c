@@ -394,6 +394,7 @@ on_idle(void *ctx)
 {
 	struct sched *s = ctx;
 
+	s->has_orphans = s->has_orphans && !proc_reap_orphans();
 	serve_decide(s);
 	dispatch(s);
 	if (sched_restores_left(s) && !s->restore_armed &&
@@ -467,6 +468,9 @@ on_signal(void *ctx, int sig)
 		break;
 	case SIGCONT:
 		forward_all(s, SIGCONT);
+		break;
+	case SIGCHLD:
+		s->has_orphans = true;
 		break;
 	default:
 		break;

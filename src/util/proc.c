@@ -19,8 +19,57 @@
 
 enum {
 	MAX_FDS = 8,
-	STOP_LOOK_MS = 50, /* between two looks whether to stop */
+	FILES_ENOUGH = 1 << 17, /* 10,000 tasks at a time, a dozen each */
+	STOP_LOOK_MS = 50,      /* between two looks whether to stop */
 };
+
+/* Children of our own, not reaped yet; of a subreaper there are others. */
+static struct {
+	pid_t *v;
+	size_t n, cap;
+} ours;
+
+static void
+own(pid_t pid)
+{
+	GROW(ours.v, ours.n + 1, ours.cap);
+	ours.v[ours.n++] = pid;
+}
+
+void
+proc_disown(pid_t pid)
+{
+	for (size_t i = 0; i < ours.n; i++) {
+		if (ours.v[i] != pid)
+			continue;
+		ours.v[i] = ours.v[--ours.n];
+		return;
+	}
+}
+
+static bool
+is_ours(pid_t pid)
+{
+	for (size_t i = 0; i < ours.n; i++)
+		if (ours.v[i] == pid)
+			return true;
+	return false;
+}
+
+bool
+proc_reap_orphans(void)
+{
+	for (;;) {
+		siginfo_t si = {0};
+
+		/* Of those that are dead it is always the first that is told, so one of ours hides the rest. */
+		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) || !si.si_pid)
+			return true;
+		if (is_ours(si.si_pid))
+			return false;
+		waitpid(si.si_pid, NULL, WNOHANG);
+	}
+}
 
 /* Starting. */
 
@@ -87,6 +136,38 @@ fdmap_init(struct fdmap *m, const struct proc_spec *spec)
 	return 0;
 }
 
+/* Of open files, as vx was started; raised: what it has itself. */
+static struct rlimit files, files_raised;
+
+void
+proc_raise_files(void)
+{
+	if (files_raised.rlim_cur || getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files_raised = files;
+	if (files.rlim_cur >= FILES_ENOUGH)
+		return;
+	files_raised.rlim_cur = files.rlim_max < FILES_ENOUGH ? files.rlim_max : FILES_ENOUGH;
+	if (setrlimit(RLIMIT_NOFILE, &files_raised))
+		files_raised = files;
+}
+
+static int
+spawn_with_our_files(const struct proc_spec *spec, const posix_spawn_file_actions_t *fa,
+	const posix_spawnattr_t *attr, pid_t *ret)
+{
+	bool raised = files_raised.rlim_cur != files.rlim_cur;
+	int r;
+
+	/* The child has the limit that we have when it is born; what is open above it stays usable. */
+	if (raised)
+		setrlimit(RLIMIT_NOFILE, &files);
+	r = posix_spawn(ret, spec->file, fa, attr, spec->argv, spec->env);
+	if (raised)
+		setrlimit(RLIMIT_NOFILE, &files_raised);
+	return r;
+}
+
 static int
 spawn(const struct proc_spec *spec, const struct fdmap *m, posix_spawn_file_actions_t *fa,
 	posix_spawnattr_t *attr, pid_t *ret)
@@ -111,7 +192,7 @@ spawn(const struct proc_spec *spec, const struct fdmap *m, posix_spawn_file_acti
 		if (!fdmap_names(m, fd))
 			r = r ? r : posix_spawn_file_actions_addclose(fa, fd);
 	r = r ? r : posix_spawn_file_actions_addclosefrom_np(fa, m->top + 1);
-	return r ? r : posix_spawn(ret, spec->file, fa, attr, spec->argv, spec->env);
+	return r ? r : spawn_with_our_files(spec, fa, attr, ret);
 }
 
 static int
@@ -120,6 +201,7 @@ reap(pid_t pid, int *ret_status)
 	while (waitpid(pid, ret_status, 0) < 0)
 		if (errno != EINTR)
 			return -1;
+	proc_disown(pid);
 	return 0;
 }
 
@@ -150,6 +232,7 @@ proc_start(const struct proc_spec *spec, struct proc *ret, struct err *e)
 		reap(p.pid, NULL);
 		return err_set(e, ERR_IO, r, "watch %s", spec->file);
 	}
+	own(p.pid);
 	*ret = p;
 	return 0;
 }
@@ -464,8 +547,10 @@ kill_round(const struct census *c, uint64_t deadline_ns)
 		int fd;
 
 		if (is_dead(&c->v[i]) && c->v[i].ppid == getpid() &&
-			waitpid(c->v[i].pid, NULL, WNOHANG) > 0)
+			waitpid(c->v[i].pid, NULL, WNOHANG) > 0) {
+			proc_disown(c->v[i].pid);
 			continue;
+		}
 		fd = kill_seen(&c->v[i]);
 		if (fd >= 0 && n < array_len(fds))
 			fds[n++] = (struct pollfd){fd, POLLIN, 0};

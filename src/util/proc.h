@@ -28,13 +28,29 @@ struct proc_spec {
 	bool new_session; /* setsid: own session and process group */
 };
 
+/* Raises this process's soft limit of open files, which children do not get: theirs is as it was. */
+void proc_raise_files(void);
+
 struct proc {
 	pid_t pid;
 	int pidfd;
 };
 
-/* Signal mask empty and dispositions default in the child. On success the caller owns ret->pidfd. */
+/*
+ * Signal mask empty and dispositions default in the child, whatever they were when vx was started: what a task
+ * does must not depend on whether that was by nohup, a shell's `&` or a program that ignores SIGPIPE. On
+ * success the caller owns ret->pidfd.
+ */
 int proc_start(const struct proc_spec *spec, struct proc *ret, struct err *e);
+/*
+ * A subreaper gets the orphans below it, and each that ends is a zombie until it is reaped: a task that runs for
+ * hours must not fill the process table by them. Reaps those that nobody here has started; false: one that was
+ * started here is dead and hides others until it is reaped, so ask again. proc_disown: a child of
+ * proc_start was reaped otherwise than here.
+ */
+bool proc_reap_orphans(void);
+void proc_disown(pid_t pid);
+
 /* For a child that nothing else can be done without: waits for its end, reaps it and closes p->pidfd.
  * -1 with errno; ECANCELED when a stop is asked (util/stop.h), on which it is killed. */
 int proc_wait(struct proc *p, int *ret_status);
