@@ -117,9 +117,10 @@ make_file(const char *name, const void *p, size_t n)
 	return take_fd(&fd);
 }
 
-/* The user's environment, but for what would have a runtime load more than it is told to. */
+/* The user's environment, but for what would have a runtime load more than it is told to. The workspace is
+ * named, as to a task; an empty name of a task says that it is none (refuse_within, run/run.c: refuse_nested). */
 static void
-make_env(struct strvec *env)
+make_env(const struct worker *w, struct strvec *env)
 {
 	static const char *const left_out[] = {"NODE_OPTIONS=", "BUN_OPTIONS=",
 		/* what config.mjs tells of packages would not be so */
@@ -133,6 +134,8 @@ make_env(struct strvec *env)
 		if (!out)
 			strvec_push(env, *v);
 	}
+	strvec_setenv(env, "VX_RUN_WORKSPACE", w->root_path);
+	strvec_setenv(env, "VX_RUN_TASK", "");
 }
 
 static int
@@ -157,7 +160,7 @@ start(struct worker *w, struct err *e)
 	strvec_push(&argv, w->runtime->name);
 	for (size_t i = 0; w->runtime->args[i]; i++)
 		strvec_push(&argv, w->runtime->args[i]);
-	make_env(&env);
+	make_env(w, &env);
 	/* Standard output is for what vx says: a config's own words go where warnings go. */
 	const struct proc_fd fds[] = {
 		{text, 0}, {STDERR_FILENO, 1}, {STDERR_FILENO, 2}, {to, 3}, {want, 4}};
@@ -483,6 +486,19 @@ evaluate(const char *root_path, struct script *v, size_t n, uint64_t timeout_ms,
 		strstr(v[0].path, "vx.workspace.") ? "vx.workspace" : "vx.config");
 }
 
+/* Each of them would start the next. */
+static int
+refuse_within(const char *root_path, const struct script *v, struct err *e)
+{
+	const char *outer = getenv("VX_RUN_WORKSPACE"), *task = getenv("VX_RUN_TASK");
+
+	if (!outer || strcmp(outer, root_path) != 0 || !task || *task)
+		return 0;
+	return err_set(e, ERR_CONFIG, 0,
+		"%s: vx inside a config of the same workspace would evaluate that config again",
+		v[0].path);
+}
+
 int
 script_evaluate(const char *root_path, struct script *v, size_t n, struct err *e)
 {
@@ -492,7 +508,8 @@ script_evaluate(const char *root_path, struct script *v, size_t n, struct err *e
 
 	if (!n)
 		return 0;
-	if (take_timeout(&timeout_ms, e) || check_paths(root_path, v, n, e))
+	if (refuse_within(root_path, v, e) || take_timeout(&timeout_ms, e) ||
+		check_paths(root_path, v, n, e))
 		return -1;
 	/* Blocked, they can be asked for: whoever stops us must not leave a config behind that loops. */
 	stop_signals(&signals);

@@ -90,6 +90,7 @@ struct run {
 	int cachefd, statefd, lockfd;
 	char *unaffected_since; /* a diff left nothing to run */
 	bool complete;          /* all tasks were looked at: the file memory may forget the rest */
+	uint64_t grace_ms, ready_notice_ms;
 };
 
 /* What is written below .vx. */
@@ -142,7 +143,10 @@ refuse_nested(const struct run *r, struct err *e)
 	return err_set(e, ERR_USAGE, 0,
 		"vx run inside %s%s of the same workspace would wait for itself; "
 		"name what it needs in dependsOn instead",
-		task ? "task " : "a command of cache.inputs", task ? task : "");
+		!task   ? "a command of cache.inputs"
+		: *task ? "task "
+			: "a config",
+		task ? task : "");
 }
 
 static void
@@ -445,20 +449,24 @@ clean_cache(struct run *r)
 		report_warn("%s", note);
 }
 
-/* Milliseconds in the environment. */
-static uint64_t
-env_ms(const char *name, uint64_t otherwise)
+/* Milliseconds in the environment; *ret is left as it is where nothing is said. */
+static int
+take_ms(const char *name, uint64_t *ret, struct err *e)
 {
 	const char *text = getenv(name);
-	struct err why = ERR_INIT;
-	uint64_t ms;
 
-	if (!text || !*text)
-		return otherwise;
-	if (!num_parse_u64(text, 0, WAIT_MAX_MS, &ms, name, &why))
-		return ms;
-	report_warn("%s; it is ignored", why.text);
-	return otherwise;
+	return text && *text ? num_parse_u64(text, 0, WAIT_MAX_MS, ret, name, e) : 0;
+}
+
+static int
+take_knobs(struct run *r, struct err *e)
+{
+	r->grace_ms = EXEC_GRACE_MS;
+	r->ready_notice_ms = READY_NOTICE_MS;
+	return take_ms("VX_KILL_GRACE_MS", &r->grace_ms, e) ||
+			       take_ms("VX_READY_NOTICE_MS", &r->ready_notice_ms, e)
+		       ? -1
+		       : 0;
 }
 
 /* What a run and the probes of --dry have in common. */
@@ -472,8 +480,8 @@ sched_options_of(
 		.concurrency = concurrency,
 		.default_timeout_ms = o->timeout_ms ? o->timeout_ms : r->w.settings.timeout_ms,
 		.default_timeout_by = o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
-		.grace_ms = env_ms("VX_KILL_GRACE_MS", EXEC_GRACE_MS),
-		.ready_notice_ms = env_ms("VX_READY_NOTICE_MS", READY_NOTICE_MS),
+		.grace_ms = r->grace_ms,
+		.ready_notice_ms = r->ready_notice_ms,
 		.guard_pidfd = guard->pidfd,
 	};
 }
@@ -611,7 +619,7 @@ enter(struct run *r, const struct run_options *o, const sigset_t *signals, struc
 	int sig = 0, locked;
 
 	if (root_find(NULL, ROOT_EVALUATE, &r->root, e) || refuse_nested(r, e) ||
-		state_make(r->root.fd, r->root.path, &r->state_path, e))
+		take_knobs(r, e) || state_make(r->root.fd, r->root.path, &r->state_path, e))
 		return -1;
 	if (is_plan_only(o))
 		return 0;
@@ -679,6 +687,8 @@ run_workspace(const struct run_options *o, struct strbuf *product, struct err *e
 	 * other is through. Nothing else is open yet. A dry run may start probes. */
 	if (!code)
 		code = guard_fork(recover, &r, sandboxed_find_helper, &guard, e);
+	proc_raise_files();
+	sigaddset(&signals, SIGCHLD);
 	if (!code)
 		code = run_all(&r, o, &guard, begin, &signals, product, e);
 	/* Before there was a loop to take it. */

@@ -121,5 +121,11 @@ said_not 'not for the task' "is not the caller's"
 printf '{ "name": "in", "tasks": { "nest": { "exec": { "command": "%s run in#read" } } } }\n' "$VX" >p/in/vx.config.json
 run run in#nest
 exits 1 "a nested run on the same workspace"
-said 'in#nest' "is refused, naming the task"
+said 'vx run inside task in#nest of the same workspace would wait for itself' "is refused, naming the task"
+mkdir "$T/other"
+echo '{ "name": "o", "tasks": { "t": { "exec": { "command": "echo of the other" } } } }' >"$T/other/vx.config.json"
+printf '{ "name": "in", "tasks": { "nest": { "exec": { "command": "cd %s/other && %s run t" } } } }\n' "$T" "$VX" >p/in/vx.config.json
+run run in#nest
+exits 0 "one on another workspace is none"
+said 'of the other' "and runs"
 done_testing

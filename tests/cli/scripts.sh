@@ -86,6 +86,40 @@ for r in $RUNTIMES; do
 	run_only
 	is "$(starts)" 0 "$r: nor does vx alone"
 
+	# A run in a config would wait for the run that waits for it.
+	ln -s "$VX" "$T/bin/vx"
+	put packages/nest/vx.config.mjs <<-'J'
+		import { spawnSync } from "node:child_process";
+		const said = [["run", "app#build"], ["run", "app#build", "--dry"], ["run", "build", "--graph"]].map((args) => {
+			const { status, stderr } = spawnSync("vx", args, { encoding: "utf8" });
+			return `${status} ${stderr.replace(/^vx\[.*\n/gm, "").trim()}`;
+		});
+		export default { tasks: { build: { exec: { command: `echo '${said.join("\n")}'` } } } };
+	J
+	settle
+	run_only run nest#build
+	# Some put a runtime of their own on its PATH: for that one it is the settings that are not remembered.
+	is "$(grep -c '^2 vx: .*inside a config of the same workspace would' "$OUT")" 3 \
+		"$r: a run in a config is refused"
+	rm -r packages/nest "$T/bin/vx"
+	mv vx.workspace.ts "$T/kept"
+	ln -s "$VX" "$T/bin/vx"
+	put vx.workspace.mjs <<-'J'
+		import { spawnSync } from "node:child_process";
+		const { status, stderr } = spawnSync("vx", ["run", "app#build"], { encoding: "utf8" });
+		console.error(`${status} ${stderr.replace(/^vx\[.*\n/gm, "").trim()}`);
+		export default { projects: ["packages/*"] };
+	J
+	settle
+	run_only run app#build
+	exits 0 "$r: settings that run vx"
+	is "$(grep '^[0-9] ' "$ERR")" "2 vx: $W/vx.workspace.mjs: vx inside a config of the same workspace would evaluate that config again" \
+		"$r: are told that they do"
+	rm vx.workspace.mjs "$T/bin/vx"
+	mv "$T/kept" vx.workspace.ts
+	settle
+	run_only run build --all
+
 	# What leads nowhere stays out of it.
 	edit packages/lib/vx.config.ts
 	run_only run build --all --output-logs=full

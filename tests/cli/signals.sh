@@ -66,10 +66,13 @@ for bad in 100ms 0; do
 	said "vx: VX_TASK_TIMEOUT: '$bad' is no number of milliseconds; it is ignored" "VX_TASK_TIMEOUT=$bad is not ignored in silence"
 done
 unset VX_TASK_TIMEOUT
-export VX_KILL_GRACE_MS=abc
-run run a#forever --timeout 200
-said "vx: VX_KILL_GRACE_MS: 'abc' is not a whole number .*it is ignored" "nor is VX_KILL_GRACE_MS=abc"
-export VX_KILL_GRACE_MS=500
+for knob in VX_KILL_GRACE_MS=abc VX_KILL_GRACE_MS=-1 VX_READY_NOTICE_MS=10s VX_READY_NOTICE_MS=99999999999; do
+	try env "$knob" "$VX" run a#forever --timeout 200
+	exits 2 "$knob is refused"
+	is "$(cat "$OUT" "$ERR")" "vx: ${knob%=*}: '${knob#*=}' is not a whole number from 0 to 2147483647" "$knob: in one line"
+done
+try env VX_READY_NOTICE_MS= "$VX" run a#slow
+exits 1 "an empty knob is none"
 echo '{ "projects": ["p/*"], "timeout": 150 }' >vx.workspace.json
 limit '150ms \(timeout in vx\.workspace\.json\)'
 echo '{ "projects": ["p/*"] }' >vx.workspace.json
