@@ -209,6 +209,11 @@ exits 1 "a server that is not ready in time"
 said 'failed \(never ready: timed out after 200ms \(exec\.timeout\), exit 143\)' "is called that"
 ok "and is ended" released
 
+hold held
+try env VX_READY_NOTICE_MS=1 "$VX" run a#late
+said '^vx: a#late is not ready yet: .*; it is ended after 200ms by exec\.timeout$' "what limits it is named before that"
+released
+
 # Longer than an argument may be.
 mkdir -p p/d
 python3 - >p/d/vx.config.json <<'E'

@@ -108,6 +108,27 @@ try env SEEN=1 HIDDEN=2 EMPTY='' "$VX" run env#show
 exits 0 "environment"
 said 's=1 h=unset d=a b u=$' "only what is passed through or defined is seen"
 
+# How many at a time. The machine is one processor here.
+one=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
+workers() { # WANT NAME ARGS...
+	w_want=$1 w_name=$2
+	shift 2
+	try taskset -c "$one" "$VX" run env#show "$@"
+	said "^info +$w_want worker" "$w_name"
+}
+if command -v taskset >/dev/null; then
+	workers 1 "as many as processors may be used"
+	workers 5 "--concurrency: as many as that" --concurrency 5
+	workers 3 "--concurrency: a share of the processors" --concurrency=350%
+	workers 1 "--concurrency: but one at least" --concurrency 10%
+	echo '{ "projects": ["p/*"], "concurrency": 4 }' >vx.workspace.json
+	workers 4 "concurrency in the settings"
+	workers 2 "--concurrency outranks it" --concurrency 2
+	echo '{ "projects": ["p/*"] }' >vx.workspace.json
+else
+	skip "as many as processors may be used" "no taskset here"
+fi
+
 # Standard input is empty, not the caller's.
 put p/in/vx.config.json <<'E'
 { "name": "in", "tasks": { "read": { "exec": { "command": "cat; echo end" } } } }

@@ -319,10 +319,21 @@ stop_and_go_on(struct run *r)
 }
 
 static void
+stop_and_ask(struct run *r)
+{
+	siginfo_t si;
+
+	kill(number_in(r), SIGSTOP);
+	waitid(P_PID, (id_t)number_in(r), &si, WSTOPPED | WNOWAIT);
+	r->ex->cancel(r->ex, r->job, SIGTERM);
+}
+
+static void
 test_cancel(void)
 {
 	struct run polite = {.on_ready = ask_to_end}, killed = {.on_ready = ask_then_kill};
 	struct run group = {.on_ready = ask_to_end}, stopped = {.on_ready = stop_and_go_on};
+	struct run stays = {.on_ready = stop_and_ask};
 
 	run(&polite, "trap 'echo cleanup; exit 5' INT; echo ready; while :; do sleep 0.01; done", 0,
 		60000);
@@ -347,6 +358,10 @@ test_cancel(void)
 	run(&stopped, "echo $$ ready; exec sleep 100", 0, 60000);
 	ok_int(stopped.result.signal, SIGTERM, "stopped, continued, ended");
 	run_release(&stopped);
+
+	run(&stays, "echo $$ ready; exec sleep 100", 0, 60000);
+	ok_int(stays.result.signal, SIGTERM, "one that is stopped hears that it is to end");
+	run_release(&stays);
 }
 
 static void

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -94,6 +95,58 @@ test_start(void)
 	ok_int(proc_start(&bad, &p, &e), -1, "a program that is not there");
 	ok_err(&e, "/no/such/program: No such file", "is an error that names it");
 	ok_int(p.pid, 7, "and leaves the result alone");
+}
+
+static void
+test_files(void)
+{
+	cleanup_free char *before = NULL;
+	struct rlimit was, now;
+
+	getrlimit(RLIMIT_NOFILE, &was);
+	if (was.rlim_max < 128) {
+		skip("limits of open files", "the hard one is too low");
+		return;
+	}
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){100, was.rlim_max});
+	before = xasprintf("100 %llu\n", (unsigned long long)was.rlim_max);
+	proc_raise_files();
+	getrlimit(RLIMIT_NOFILE, &now);
+	ok(now.rlim_cur > 100 && now.rlim_cur <= 1 << 17 && now.rlim_max == was.rlim_max,
+		"the limit of open files is raised, but not beyond reason");
+	check_output("echo $(ulimit -Sn) $(ulimit -Hn)", -1, false, before,
+		"a child has what was before");
+	proc_raise_files();
+	check_output("echo $(ulimit -Sn) $(ulimit -Hn)", -1, false, before, "also the second time");
+	getrlimit(RLIMIT_NOFILE, &now);
+	ok(now.rlim_cur > 100, "and we have ours again");
+}
+
+/* One of ours that is dead, and an orphan. */
+static void
+test_orphans(void)
+{
+	char *const argv[] = {
+		(char[]){"sh"}, (char[]){"-c"}, (char[]){"(exec true) & exit 3"}, NULL};
+	struct proc_spec spec = {.file = "/bin/sh", .argv = argv, .env = env, .cwd = -1};
+	struct err e = ERR_INIT;
+	struct proc p;
+	siginfo_t si;
+	bool all;
+	int st;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	ok(proc_reap_orphans(), "no child, nothing to reap");
+	if (proc_start(&spec, &p, &e))
+		return;
+	waitid(P_PID, (id_t)p.pid, &si, WEXITED | WNOWAIT);
+	/* Either the orphan is told first, and reaped, or it is hidden. */
+	all = proc_reap_orphans();
+	ok(!all, "one of ours is left alone");
+	ok(!proc_wait(&p, &st) && proc_exit_code(st) == 3, "and can be waited for");
+	while (!waitid(P_ALL, 0, &si, WEXITED | WNOWAIT))
+		ok(proc_reap_orphans(), "then what it has left is reaped");
+	ok(errno == ECHILD && proc_reap_orphans(), "nobody is left");
 }
 
 static void
@@ -286,14 +339,57 @@ test_descendants(void)
 	close(count[1]);
 }
 
+/* In a pid namespace of our own, below a /proc that numbers others. */
+attr_noreturn static void
+look_by_foreign_proc(void)
+{
+	siginfo_t si;
+	pid_t pid = fork();
+
+	if (!pid) {
+		setpgid(0, 0);
+		_exit(0);
+	}
+	setpgid(pid, pid);
+	waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT);
+	_exit(proc_group_is_alive(pid) && proc_kill_descendants(NULL, 0, 0) ? 0 : 1);
+}
+
+static void
+test_foreign_proc(void)
+{
+	pid_t pid;
+	int st = -1;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
+			_exit(77);
+		pid = fork();
+		if (!pid)
+			look_by_foreign_proc();
+		waitpid(pid, &st, 0);
+		_exit(proc_exit_code(st));
+	}
+	waitpid(pid, &st, 0);
+	if (proc_exit_code(st) == 77)
+		skip("a /proc of another namespace is not asked", "no namespaces here");
+	else
+		ok_int(proc_exit_code(st), 0, "a /proc of another namespace is not asked");
+}
+
 int
 main(void)
 {
 	test_start();
+	test_files();
+	test_orphans();
 	test_wait();
 	test_fdmap();
 	test_find();
 	test_group();
+	test_foreign_proc();
 	test_descendants();
 	ok_str(proc_signal_name(SIGKILL), "SIGKILL", "a signal's name");
 	ok(!proc_signal_name(0) && !proc_signal_name(77) && !proc_signal_name(-1), "none");
