@@ -7,7 +7,7 @@
  * after a signal). The child returns as the core, in a process group of its own (so that a
  * terminal's Ctrl-C reaches it once, through the guard). Both are child subreapers and watch each
  * other by pidfd: when one dies the other kills its children until none is left and cleans up; helpers get a
- * moment to end by themselves.
+ * moment to end by themselves. The core reaps the orphans that end while it lives (util/proc.h).
  */
 #ifndef EXEC_GUARD_H
 #define EXEC_GUARD_H

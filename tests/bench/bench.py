@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """What vx costs, in ratios to other programs measured in turns on the same machine (make bench).
 
-    bench.py --vx PATH [--part start|read|sandbox|load|workload|growth] [--packages N] [--rounds N]
+    bench.py --vx PATH [--part start|read|sandbox|tasks|load|workload|growth] [--packages N] [--rounds N]
 
   start     a sandboxed `true` against the same view made by bubblewrap, and with 5,000 grants
   read      programs that read 2,000 granted files, inside against outside: Python, rg, a C loop, and tsc where
             VX_BENCH_TOOLS names a directory with node_modules/typescript in it
   sandbox   what is denied and hidden, how much memory a helper takes, and 64 sandboxed tasks at once
+  tasks     what vx itself costs for each trivial task without a sandbox: CPU beyond that of starting its shell
   load      what of a run is finding its workspace: N packages, each with a manifest and a config of its own, and ten
             times as many, in a program that does nothing else (load-tool)
   workload  N packages with three trivial tasks each (default 1,090: 3,270 tasks): warm, restored and
@@ -59,6 +60,7 @@ def once(cmd, cwd, prepare=None):
             sys.exit(f"bench: {' '.join(map(str, cmd))}: exit {p.returncode}\n{said.read().decode(errors='replace')}")
     # Of the process and of all it waited for, the largest; never less than this one has here.
     once.peak_mib = usage.ru_maxrss / 1024
+    once.cpu = usage.ru_utime + usage.ru_stime
     return seconds
 
 
@@ -532,6 +534,30 @@ def part_sandbox(args, top):
     at_once(args, top)
 
 
+# --- tasks ---------------------------------------------------------------------------------------
+TASKS = 400
+
+
+def part_tasks(args, top):
+    ws = top / "tasks"
+    tasks(ws, {f"t{i}": ("true", None) for i in range(TASKS)})
+    contenders = {
+        "one": [str(args.vx), "run", "t0", "--concurrency", "1"],
+        "all": [str(args.vx), "run", *[f"t{i}" for i in range(TASKS)], "--concurrency", "1", "--output-logs=none"],
+        "shells": [str(args.spawn), str(TASKS - 1), "true"],
+    }
+    got = {name: [] for name in contenders}
+    for _ in range(args.rounds):
+        for name, cmd in contenders.items():
+            once(cmd, ws)
+            got[name].append(once.cpu)
+    # CPU is what others disturb least; the least of it is what it takes.
+    one, every, shells = (min(got[name]) for name in ("one", "all", "shells"))
+    print(f"\n{TASKS} tasks `true` without a sandbox and without a cache, one at a time")
+    print(f"  {'a shell, plain':58} {shells / (TASKS - 1) * 1000:10.2f} ms CPU")
+    goal("vx for each task, beyond its shell", (every - one - shells) / (TASKS - 1) * 1000, "ms CPU", 0.4)
+
+
 # --- load ----------------------------------------------------------------------------------------
 def config_of(name):
     """Three tasks, like nobody else's."""
@@ -696,7 +722,7 @@ def part_growth(args, top):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--vx", type=pathlib.Path, required=True)
-    p.add_argument("--part", choices=["start", "read", "sandbox", "load", "workload", "growth"], action="append")
+    p.add_argument("--part", choices=["start", "read", "sandbox", "tasks", "load", "workload", "growth"], action="append")
     p.add_argument("--packages", type=int, default=1090)
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--cold", type=int, default=1)
@@ -705,8 +731,9 @@ def main():
     args.vx = args.vx.resolve()
     args.sandbox = args.vx.parent / "vx-sandbox"
     args.load = args.vx.parent / "load-tool"
-    parts = {"start": part_start, "read": part_read, "sandbox": part_sandbox, "load": part_load, "workload": part_workload,
-             "growth": part_growth}
+    args.spawn = args.vx.parent / "spawn-tool"
+    parts = {"start": part_start, "read": part_read, "sandbox": part_sandbox, "tasks": part_tasks, "load": part_load,
+             "workload": part_workload, "growth": part_growth}
     # On a disk: never /tmp, which a sandbox replaces.
     with tempfile.TemporaryDirectory(prefix="vx-bench.", dir=os.environ.get("VX_BENCH_DIR", "/var/tmp")) as top:
         for name in args.part or parts:
