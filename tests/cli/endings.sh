@@ -12,6 +12,7 @@ WAYS="plain"
 if can_sandbox; then
 	WAYS="plain sandboxed"
 elif [ -n "$MUST_WORK" ]; then
+	# shellcheck disable=SC2154 # can_sandbox sets it
 	fail "no namespaces here: $tap_why"
 else
 	skip "sandboxed:" "no namespaces here: $tap_why"

@@ -19,35 +19,38 @@ echo "files $(ulimit -Sn) of $(ulimit -Hn)"
 sed -n 's/^Sig\(Blk\|Ign\):.*\(.......\)$/\1 \2/p' /proc/self/status
 echo "umask $(umask)"
 E
-hard=$(ulimit -Hn)
-[ "$hard" != unlimited ] && [ "$hard" -ge 256 ] || skip_all "the hard limit of open files is $hard"
+hard=$(sed -n 's/^Max open files *[0-9a-z]* *\([0-9a-z]*\).*/\1/p' /proc/self/limits)
+case $hard in
+unlimited | ? | ??) skip_all "the hard limit of open files is $hard" ;;
+esac
 
 kinds=plain
 if can_sandbox; then
 	kinds="plain sandboxed live"
 elif [ -n "$MUST_WORK" ]; then
+	# shellcheck disable=SC2154 # can_sandbox sets it
 	fail "no namespaces here: $tap_why"
 else
 	skip "sandboxed:" "no namespaces here: $tap_why"
 	skip "live:" "no namespaces here: $tap_why"
 fi
 for kind in $kinds; do
-	try sh -c "ulimit -Sn 200; umask 027; exec env --ignore-signal=HUP,PIPE,USR1 --block-signal=USR2 '$VX' run --output-logs=full $kind"
+	try sh -c "ulimit -Sn 90; umask 027; exec env --ignore-signal=HUP,PIPE,USR1 --block-signal=USR2 '$VX' run --output-logs=full $kind"
 	exits 0 "$kind: a task"
-	said "^files 200 of $hard\$" "$kind: has the limits of open files that vx was started with"
+	said "^files 90 of $hard\$" "$kind: has the limits of open files that vx was started with"
 	said '^Blk 0000000$' "$kind: no signal is blocked"
 	said '^Ign 0000000$' "$kind: none is ignored"
 	said '^umask 0027$' "$kind: the umask is as it was"
 done
 
 export UP="$T/up" GO="$T/go"
-sh -c "ulimit -Sn 200; exec '$VX' run waits" >"$OUT" 2>"$ERR" </dev/null &
+sh -c "ulimit -Sn 90; exec '$VX' run waits" >"$OUT" 2>"$ERR" </dev/null &
 BG=$!
 await up >/dev/null
 core=$(tr ' ' '\n' <"/proc/$BG/task/$BG/children" | head -n 1)
 most=131072
 [ "$hard" -ge $most ] || most=$hard
-is "$(sed -n 's/^Max open files *\([0-9]*\).*/\1/p' "/proc/$core/limits")" $most "vx itself has more"
+is "$(sed -n 's/^Max open files *\([0-9]*\).*/\1/p' "/proc/$core/limits")" "$most" "vx itself has more"
 echo x >"$T/go"
 bg_wait
 exits 0 "and ends"

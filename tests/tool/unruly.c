@@ -12,12 +12,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static void
@@ -33,8 +33,6 @@ ignore_all(void)
 static void
 go_on_forking(int with_session)
 {
-	struct timespec moment = {0, 2000000};
-
 	for (;;) {
 		pid_t pid = fork();
 
@@ -42,7 +40,7 @@ go_on_forking(int with_session)
 			_exit(0);
 		if (!pid && with_session)
 			setsid();
-		nanosleep(&moment, NULL);
+		poll(NULL, 0, 2);
 	}
 }
 
