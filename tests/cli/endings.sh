@@ -21,8 +21,8 @@ fi
 {
 	echo '{ "name": "w", "tasks": {'
 	for way in $ways; do
-		echo "\"plain-$way\": { \"exec\": { \"command\": \"exec 9>$T/held; $T/unruly $way $T/up; echo never\" } },"
-		echo "\"sandboxed-$way\": { \"exec\": { \"command\": \"exec 9>$T/held; $T/unruly $way $T/up; echo never\", \"sandbox\": {} } },"
+		echo "\"plain-$way\": { \"exec\": { \"command\": \"exec 9>$T/held; exec $T/unruly $way $T/up\" } },"
+		echo "\"sandboxed-$way\": { \"exec\": { \"command\": \"exec 9>$T/held; exec $T/unruly $way $T/up\", \"sandbox\": {} } },"
 	done
 	cat <<J
 	"last": { "exec": { "command": "exec 9>$T/held; exec $T/unruly deaf $T/up", "timeout": 100 } },

@@ -6,7 +6,7 @@
  *	deaf		ignores what asks it to end
  *	forks		the same, and its only child is never the same for long: each forks the next and exits
  *	sessions	the same, each in a session of its own
- *	stopped		a child of it is stopped, and it waits for that
+ *	stopped		a child of it is stopped, and would listen; it ignores the same, and ends with that child
  *
  * What it had open, all of its processes have.
  */
@@ -71,6 +71,7 @@ main(int argc, char **argv)
 		}
 		if (child < 0 || waitpid(child, NULL, WUNTRACED) != child)
 			return 1;
+		ignore_all();
 	} else if (forks || sessions || !strcmp(way, "deaf")) {
 		ignore_all();
 		if (forks || sessions)
@@ -84,6 +85,8 @@ main(int argc, char **argv)
 	say_up(argv[2]);
 	if (child > 0)
 		waitpid(child, NULL, 0);
+	if (!strcmp(way, "stopped"))
+		return 0;
 	for (;;)
 		pause();
 }
