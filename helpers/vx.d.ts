@@ -62,6 +62,8 @@ export interface Exec {
 	env?: Env;
 	/** Goes on until somebody ends it. */
 	persistent?: Persistent;
+	/** Attempts after the first one. */
+	retries?: number;
 	sandbox?: Sandbox;
 	timeout?: Milliseconds;
 }
@@ -70,6 +72,7 @@ export interface Exec {
 export interface Env {
 	define?: { [name: string]: string };
 	passThrough?: string[];
+	secret?: string[];
 }
 
 /** exec.persistent. */

@@ -15,15 +15,15 @@
 /* What can be seen of their grammar without reading it: no path that leaves, no "!!". */
 static const struct shape globs_shape = {.schema = "'type': 'array', 'items': { 'type': 'string', "
 						   "'pattern': '^!?(?!/|!|\\.\\.(/|$))' }"};
-static const struct shape key_env_shape = {.schema = "'type': 'array', 'items': { "
-						     "'type': 'string', 'pattern': '^(?!!)[^=*]*"
-						     "[^=*" BLANKS "][^=*]*$' }"};
+const struct shape taskdef_env_names_shape = {.schema = "'type': 'array', 'items': { "
+							"'type': 'string', 'pattern': '^(?!!)[^=*]*"
+							"[^=*" BLANKS "][^=*]*$' }"};
 
 static const struct field inputs_fields[] = {
 	{"env", FIELD_HERE,
 		"Names of variables whose values, in the environment of vx, are in the key. "
 		"exec.env.passThrough lets the command see them.",
-		&key_env_shape},
+		&taskdef_env_names_shape},
 	{"files", FIELD_HERE,
 		"Patterns, from the project, of the files that the task reads; ! takes back.",
 		&globs_shape},
@@ -288,8 +288,8 @@ add_workspace_outputs(const struct json_at *at, const json_t *value, const char 
 	return 0;
 }
 
-static int
-check_key_env(const struct json_at *at, const char *s, struct err *e)
+int
+taskdef_check_env_name(const struct json_at *at, const char *s, struct err *e)
 {
 	if (strchr(s, '='))
 		return json_error(at, e, "'%s': write the name alone", s);
@@ -397,7 +397,7 @@ cachedef_parse(const struct json_at *at, const json_t *value, const char *dir,
 			 check_literals(&here, v, &c->workspace_files, e) < 0))
 		return -1;
 	v = json_member(inputs, &in_at, "env", &here);
-	if (v && field_strings(&here, v, a, check_key_env, &c->env, &c->nenv, e) < 0)
+	if (v && field_strings(&here, v, a, taskdef_check_env_name, &c->env, &c->nenv, e) < 0)
 		return -1;
 	c->nenv = sort_unique(c->env, c->nenv);
 	if (parse_commands(&in_at, inputs, "runtime", a, &c->runtime, &c->nruntime, e) < 0 ||

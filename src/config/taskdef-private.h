@@ -17,6 +17,10 @@ struct taskdef;
 
 extern const struct shape cachedef_shape, sandboxdef_shape;
 
+/* Names of variables of vx's own environment, whatever they are made of: each by itself. */
+extern const struct shape taskdef_env_names_shape;
+int taskdef_check_env_name(const struct json_at *at, const char *s, struct err *e);
+
 /* `dir`: the project's directory from the workspace root. `t`: whose dependsOn is read already. Into
  * the arena. */
 int cachedef_parse(const struct json_at *at, const json_t *value, const char *dir,

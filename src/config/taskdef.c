@@ -40,7 +40,10 @@ static const struct field env_fields[] = {
 		"Names of variables that the command sees with the value that vx has, which is in "
 		"no key.",
 		&env_names_shape},
-	{"secret", FIELD_LATER, NULL, NULL},
+	{"secret", FIELD_HERE,
+		"Names of variables, seen or not, whose values vx prints and stores as ***, as it "
+		"does with those whose names speak of a secret.",
+		&taskdef_env_names_shape},
 };
 static const struct shape env_shape = {.schema = "'type': 'object'", FIELDS(env_fields)};
 
@@ -52,6 +55,10 @@ static const struct field persistent_fields[] = {
 static const struct shape persistent_shape = {
 	.schema = "'type': 'object'", FIELDS(persistent_fields)};
 
+static const struct shape retries_shape = {
+	.schema = "'type': 'integer', 'minimum': 0, 'maximum': 1000"};
+_Static_assert(TASKDEF_RETRIES_MAX == 1000, "as in the shape");
+
 static const struct field exec_fields[] = {
 	{"command", FIELD_HERE, "What sh -c runs in the project's directory.", &field_text_shape},
 	{"env", FIELD_HERE,
@@ -61,6 +68,10 @@ static const struct field exec_fields[] = {
 		"The command goes on until it is ended, as a server does. {} is one that is ready "
 		"when it has started.",
 		&persistent_shape},
+	{"retries", FIELD_HERE,
+		"How many times the command is run again when it has failed. The last attempt "
+		"decides.",
+		&retries_shape},
 	{"sandbox", FIELD_HERE,
 		"The command runs in a sandbox that grants what this says; {} grants nothing.",
 		&sandboxdef_shape},
@@ -68,7 +79,6 @@ static const struct field exec_fields[] = {
 		"Milliseconds after which the command is ended and the task fails. Of a persistent "
 		"task: until it is ready.",
 		&field_timeout_shape},
-	{"retries", FIELD_LATER, NULL, NULL},
 	{"interactive", FIELD_NOT, NULL, NULL},
 	{"remote", FIELD_NOT, NULL, NULL},
 	{"resources", FIELD_NOT, "'concurrency' in vx.workspace.json is the only limit", NULL},
@@ -82,12 +92,14 @@ static const struct field exec_fields[] = {
 	{"dependsOn", FIELD_FOREIGN, "belongs beside 'exec'", NULL},
 	{"passThrough", FIELD_FOREIGN, "belongs in 'env': write env.passThrough", NULL},
 	{"readyWhen", FIELD_FOREIGN, "belongs in 'persistent': write persistent.readyWhen", NULL},
-	{"retry", FIELD_FOREIGN, "'retries' is not in this vx yet", NULL},
+	{"secret", FIELD_FOREIGN, "belongs in 'env': write env.secret", NULL},
+	{"retry", FIELD_FOREIGN, "write 'retries': how many times it is run again", NULL},
 	{"shell", FIELD_FOREIGN, "commands are run by 'sh -c'", NULL},
 };
 static const struct shape exec_shape = {
 	.schema = "'type': 'object', 'required': ['command'], "
-		  "'dependencies': { 'persistent': { 'properties': { 'sandbox': { 'properties': { "
+		  "'dependencies': { 'persistent': { 'not': { 'required': ['retries'] }, "
+		  "'properties': { 'sandbox': { 'properties': { "
 		  "'view': { 'not': { 'const': 'transaction' }, 'errorMessage': 'A persistent task "
 		  "has no end at which a transaction could be put in the workspace.' } } } } } }",
 	FIELDS(exec_fields)};
@@ -130,7 +142,9 @@ static const struct field task_fields[] = {
 	{"files", FIELD_FOREIGN, "write cache.inputs: { \"files\": [ … ] }", NULL},
 	{"needs", FIELD_FOREIGN, "write 'dependsOn'", NULL},
 	{"output", FIELD_FOREIGN, "write cache.outputs: { \"files\": [ … ] }", NULL},
-	{"retries", FIELD_FOREIGN, "belongs in 'exec', and is not in this vx yet", NULL},
+	{"retries", FIELD_FOREIGN, "belongs in 'exec': write exec.retries", NULL},
+	{"retry", FIELD_FOREIGN, "write exec.retries: how many times it is run again", NULL},
+	{"secret", FIELD_FOREIGN, "belongs in exec.env: write exec.env.secret", NULL},
 	{"service", FIELD_FOREIGN, "write exec.persistent: {}", NULL},
 	{"run", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
 	{"sandbox", FIELD_FOREIGN, "belongs in 'exec': write exec.sandbox", NULL},
@@ -330,6 +344,9 @@ parse_env(const struct json_at *at, const json_t *value, struct arena *a, struct
 	if (v && field_strings(&here, v, a, check_pass_through, &t->pass_through, &t->npass_through,
 			 e) < 0)
 		return -1;
+	v = json_member(value, at, "secret", &here);
+	if (v && field_strings(&here, v, a, taskdef_check_env_name, &t->secret, &t->nsecret, e) < 0)
+		return -1;
 	v = json_member(value, at, "define", &here);
 	return v ? parse_define(&here, v, a, t, e) : 0;
 }
@@ -362,6 +379,22 @@ parse_persistent(const struct json_at *at, const json_t *value, struct arena *a,
 }
 
 static int
+parse_retries(const struct json_at *at, const json_t *value, struct taskdef *t, struct err *e)
+{
+	json_int_t n = json_integer_value(value);
+
+	if (!json_is_integer(value) || n < 0 || n > TASKDEF_RETRIES_MAX)
+		return json_error(at, e, "write a whole number from 0 to %d", TASKDEF_RETRIES_MAX);
+	if (t->persistent)
+		return json_error_key(at, e,
+			"a persistent task goes on until it is ended, and is not run again: leave "
+			"'retries' out");
+	t->has_retries = true;
+	t->retries = (unsigned)n;
+	return 0;
+}
+
+static int
 parse_exec(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
 	struct taskdef *t, struct err *e)
 {
@@ -384,6 +417,9 @@ parse_exec(const struct json_at *at, const json_t *value, const char *dir, struc
 		return -1;
 	v = json_member(value, at, "persistent", &here);
 	if (v && parse_persistent(&here, v, a, t, e) < 0)
+		return -1;
+	v = json_member(value, at, "retries", &here);
+	if (v && parse_retries(&here, v, t, e) < 0)
 		return -1;
 	v = json_member(value, at, "sandbox", &here);
 	return v ? sandboxdef_parse(&here, v, dir, t->persistent, a, &t->sandbox, e) : 0;

@@ -71,6 +71,10 @@ struct depspec {
 	const char *task;    /* may hold `*` with DEP_SELF and DEP_UPSTREAM */
 };
 
+enum {
+	TASKDEF_RETRIES_MAX = 1000
+};
+
 struct taskdef {
 	const char *name;
 	const char *description; /* NULL */
@@ -79,7 +83,11 @@ struct taskdef {
 	size_t npass_through;
 	struct define *define;
 	size_t ndefine;
-	uint64_t timeout_ms;    /* 0: none */
+	const char **secret; /* names of variables whose values are not shown */
+	size_t nsecret;
+	uint64_t timeout_ms; /* 0: none */
+	bool has_retries;
+	unsigned retries;       /* attempts after the first one; never with persistent */
 	bool persistent;        /* goes on until somebody ends it: never with cache */
 	const char *ready_when; /* a valid regular expression (util/regex.h); NULL: at its start */
 	struct sandboxdef *sandbox; /* NULL: no exec.sandbox */

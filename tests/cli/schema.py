@@ -46,7 +46,8 @@ WHOLE = {
             "build": {
                 "description": "d", "dependsOn": ["gen", "^build", "lib#build", "//#x", "gen.*", "^gen.*"],
                 "exec": {
-                    "command": "make", "timeout": 1, "env": {"passThrough": ["A"], "define": {"B": "1"}},
+                    "command": "make", "timeout": 1, "retries": 1,
+                    "env": {"passThrough": ["A"], "define": {"B": "1"}, "secret": ["C"]},
                     "sandbox": {
                         "allow": {"read": ["src"], "write": ["dist"], "gitConfig": True, "unixSockets": ["/run/x"],
                                   "localBinding": True, "machLookup": ["m"], "pty": True, "systemInfo": ["s"]},

@@ -90,8 +90,8 @@ test_whole(void)
 		"      \"exec\": {\n"
 		"        \"command\": \"make\",\n"
 		"        \"env\": { \"passThrough\": [\"HOME\"], \"define\": { \"A\": \"1\", "
-		"\"B\": \"\" } },\n"
-		"        \"timeout\": 60000,\n"
+		"\"B\": \"\" }, \"secret\": [\"S\"] },\n"
+		"        \"timeout\": 60000, \"retries\": 2,\n"
 		"        \"sandbox\": {\n"
 		"          \"allow\": { \"read\": [\"src\", \"../lib/dist/**\", \"/opt/x//y/**\", "
 		"\"~/.c\"],\n"
@@ -130,6 +130,8 @@ test_whole(void)
 			!*t->define[1].value,
 		"define");
 	ok_int((long long)t->timeout_ms, 60000, "timeout");
+	ok(t->has_retries && t->retries == 2, "retries");
+	ok(t->nsecret == 1 && !strcmp(t->secret[0], "S"), "secret");
 	ok(t->sandbox && t->sandbox->nallow_read == 4 && t->sandbox->nallow_write == 1 &&
 			t->sandbox->ndeny_read == 1 && t->sandbox->ndeny_write == 0,
 		"grants");
@@ -193,7 +195,12 @@ test_fields(void)
 	check_refused(TASK("\"needs\":[\"a\"]"), "tasks.t.needs: write 'dependsOn'");
 	check_refused(TASK("\"files\":[]"), "write cache.inputs: { \"files\": [ … ] }");
 	check_refused(TASK("\"output\":[]"), "write cache.outputs: { \"files\": [ … ] }");
-	check_refused(EXEC("\"retry\":1"), "retry: 'retries' is not in this vx yet");
+	check_refused(EXEC("\"retry\":1"), "exec.retry: write 'retries': how many times");
+	check_refused(TASK("\"retry\":1"), "tasks.t.retry: write exec.retries: how many times");
+	check_refused(
+		TASK("\"retries\":1"), "tasks.t.retries: belongs in 'exec': write exec.retries");
+	check_refused(TASK("\"secret\":[]"), "belongs in exec.env: write exec.env.secret");
+	check_refused(EXEC("\"secret\":[]"), "belongs in 'env': write env.secret");
 	check_refused(EXEC("\"sandbox\":[]"),
 		"is an array: write an object with the fields allow, "
 		"deny, hermetic, ignore, nested, view, weakerWhenNested");
@@ -225,7 +232,11 @@ test_fields(void)
 	check_refused(TASK("\"interactive\":true"), "tasks.t.interactive: is not in this vx");
 	check_refused(EXEC("\"remote\":true"), "tasks.t.exec.remote: is not in this vx");
 	check_refused(EXEC("\"resources\":1"), "not in this vx: 'concurrency'");
-	check_refused(EXEC("\"retries\":1"), "tasks.t.exec.retries: is not in this vx yet");
+	check_accepted(EXEC("\"retries\":0"));
+	check_accepted(EXEC("\"retries\":1000"));
+	check_refused(EXEC("\"retries\":1001"), "retries: write a whole number from 0 to 1000");
+	check_refused(EXEC("\"retries\":-1"), "a whole number from 0");
+	check_refused(EXEC("\"retries\":\"1\""), "a whole number from 0");
 	check_accepted(EXEC("\"persistent\":{}"));
 	check_accepted(EXEC("\"persistent\":{\"readyWhen\":\"on port \\\\d+\"}"));
 	check_refused(EXEC("\"persistent\":true"),
@@ -241,10 +252,10 @@ test_fields(void)
 		"tasks.t.cache: a persistent task has no result");
 	check_refused(TASK("\"persistent\":{}"), "write exec.persistent: {}");
 	check_refused(EXEC("\"readyWhen\":\"x\""), "write persistent.readyWhen");
-	check_refused(EXEC("\"persistent\":{},\"retries\":1"), "tasks.t.exec.retries: ");
-	check_refused(EXEC("\"env\":{\"secret\":[]}"), "env.secret: is not in this vx yet");
+	check_refused(EXEC("\"persistent\":{},\"retries\":0"),
+		"tasks.t.exec.retries: a persistent task goes on until it is ended");
 	check_refused(EXEC("\"timeot\":1"), "did you mean 'timeout'? allowed here: command, env, "
-					    "persistent, sandbox, timeout");
+					    "persistent, retries, sandbox, timeout");
 	check_refused(EXEC("\"xx\":1"), "unknown field; allowed here: command");
 	check_accepted(SANDBOX("\"hermetic\":true"));
 	check_refused(SANDBOX("\"hermetic\":\"no\""), "hermetic: is a string: write true or false");
@@ -509,6 +520,11 @@ test_task(void)
 	check_refused(EXEC("\"env\":{\"passThrough\":[\"!A\"]}"), "'!A': leave it out");
 	check_refused(EXEC("\"env\":{\"passThrough\":[\"A=1\"]}"), "write values in 'define'");
 	check_refused(EXEC("\"env\":{\"passThrough\":[\"1A\"]}"), "is no variable name");
+	check_accepted(EXEC("\"env\":{\"secret\":[\"npm_config_//r/:_auth\"]}"));
+	check_refused(EXEC("\"env\":{\"secret\":[\"A*\"]}"), "wildcards are not allowed");
+	check_refused(EXEC("\"env\":{\"secret\":[\"!A\"]}"), "wildcards are not allowed");
+	check_refused(EXEC("\"env\":{\"secret\":[\"A=1\"]}"), "'A=1': write the name alone");
+	check_refused(EXEC("\"env\":{\"secret\":\"A\"}"), "secret: is a string");
 	check_refused(EXEC("\"env\":{\"define\":[]}"), "define: is an array: write an object");
 	check_refused(EXEC("\"env\":{\"define\":{\"A B\":\"1\"}}"),
 		"define[\"A B\"]: is no variable name");
