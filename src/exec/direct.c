@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/direct.h"
+#include "exec/command.h"
 #include "exec/job.h"
 #include "util/alloc.h"
 #include "util/err.h"
@@ -68,7 +69,7 @@ start(struct executor *ex, const struct exec_request *rq, struct err *e attr_unu
 {
 	struct direct *d = container_of(ex, struct direct, ex);
 	struct exec_job *j = xcalloc(1, sizeof(*j));
-	char name[] = "sh", option[] = "-c", *command = xstrdup(rq->command);
+	char name[] = "sh", option[] = "-c", *command = command_for_shell(rq->command);
 	char *argv[] = {name, option, command, NULL};
 	struct proc_spec spec = {
 		.file = d->sh,

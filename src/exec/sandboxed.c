@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/sandboxed.h"
+#include "exec/command.h"
 #include "exec/commit.h"
 #include "exec/denials.h"
 #include "exec/homes.h"
@@ -552,7 +553,7 @@ fill_spec(const struct job *j, const struct exec_request *rq, struct spec *s)
 	s->program = xstrdup(x->sh);
 	strvec_push(&s->argv, "sh");
 	strvec_push(&s->argv, "-c");
-	strvec_push(&s->argv, rq->command);
+	strvec_push_take(&s->argv, command_for_shell(rq->command));
 	for (size_t i = 0; i < rq->env->n; i++)
 		strvec_push(&s->env, rq->env->v[i]);
 	if (needs_git_told(j, rq->env))

@@ -339,7 +339,9 @@ helper_main(void)
 		return 93;
 	if (spec.reports.n != 1 || strcmp(spec.reports.v[0], "p") != 0)
 		return 94;
-	return play(spec.argv.v[2]);
+	if (strncmp(spec.argv.v[2], "exec ", 5) != 0)
+		return 98;
+	return play(spec.argv.v[2] + 5);
 }
 
 /* The test. */
