@@ -54,7 +54,7 @@ enum {
 	"  concurrency INTEGER NOT NULL,"                                                          \
 	"  exit_code INTEGER NOT NULL,"                                                            \
 	"  ntasks INTEGER NOT NULL"
-#define TASKS                                                                                      \
+#define TASKS_BEGIN                                                                                \
 	"CREATE TABLE tasks("                                                                      \
 	"  run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"                            \
 	"  task INTEGER NOT NULL,"                                                                 \
@@ -68,8 +68,9 @@ enum {
 	"  started_ns INTEGER NOT NULL,"                                                           \
 	"  timed_out INTEGER NOT NULL,"                                                            \
 	"  blocked_by INTEGER,"                                                                    \
-	"  findings INTEGER NOT NULL,"                                                             \
-	"  PRIMARY KEY(run, task)"                                                                 \
+	"  findings INTEGER NOT NULL"
+#define TASKS_END                                                                                  \
+	",  PRIMARY KEY(run, task)"                                                                \
 	") WITHOUT ROWID"
 #define TASKS_EXECUTED                                                                             \
 	"CREATE INDEX tasks_executed ON tasks(task, run)"                                          \
@@ -95,16 +96,17 @@ enum {
 	"  added_ns INTEGER NOT NULL"                                                              \
 	")"
 #define KEY_TEXTS_ADDED "CREATE INDEX key_texts_added ON key_texts(added_ns)"
-static const char version_1[] = NAMES ";" RUNS_BEGIN ");" TASKS ";" TASKS_EXECUTED ";" DENIALS
-				      ";" KEY_TEXTS ";" KEY_TEXTS_ADDED ";";
+static const char version_1[] = NAMES ";" RUNS_BEGIN ");" TASKS_BEGIN TASKS_END ";" TASKS_EXECUTED
+				      ";" DENIALS ";" KEY_TEXTS ";" KEY_TEXTS_ADDED ";";
 static const char version_2[] = "ALTER TABLE runs ADD COLUMN hits BLOB;";
-static const char *const migrations[] = {version_1, version_2};
+static const char version_3[] = "ALTER TABLE tasks ADD COLUMN attempts INTEGER NOT NULL DEFAULT 1;";
+static const char *const migrations[] = {version_1, version_2, version_3};
 static const char *const shape[] = {
 	NAMES,
 	NULL,
 	RUNS_BEGIN ", hits BLOB)",
 	NULL,
-	TASKS,
+	TASKS_BEGIN ", attempts INTEGER NOT NULL DEFAULT 1" TASKS_END,
 	TASKS_EXECUTED,
 	DENIALS,
 	KEY_TEXTS,
@@ -120,8 +122,8 @@ static const char *const statements[STATEMENTS] = {
 		" ntasks, hits) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
 	[TASK_ADD] =
 		"INSERT INTO tasks(run, task, status, cache, key, exit_code, duration_ns, cpu_us,"
-		" peak_rss_kb, started_ns, timed_out, blocked_by, findings)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+		" peak_rss_kb, started_ns, timed_out, blocked_by, findings, attempts)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
 	[DENIAL_ADD] =
 		"INSERT INTO denials(run, task, n, op, path, class, program, pid, grant_text)"
 		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -371,6 +373,7 @@ add_task(struct recording *rc, const struct history_task *t)
 	if (t->blocked_by)
 		db_bind_int(rc->db, 12, name_id(rc, t->blocked_by));
 	db_bind_int(rc->db, 13, (int64_t)t->nfindings);
+	db_bind_int(rc->db, 14, t->attempts);
 	if (db_run(rc->db, rc->e) || add_denials(rc, t, task))
 		return -1;
 	return t->has_key && t->key_text ? add_key_text(rc, t) : 0;

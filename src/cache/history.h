@@ -26,6 +26,7 @@ struct history_task {
 	uint64_t duration_ns, cpu_us, peak_rss_kb;
 	int64_t started_ns;
 	bool timed_out;
+	unsigned attempts;      /* at its command; the last one decided */
 	const char *blocked_by; /* NULL */
 	uint64_t nfindings;
 	const struct history_denial *denials;
