@@ -45,13 +45,15 @@ attr_noreturn static void
 finish(int wstatus, uint32_t nkilled)
 {
 	struct report r = {.type = REPORT_EXIT};
-	struct rusage u;
+	struct rusage u, own;
 
 	getrusage(RUSAGE_CHILDREN, &u);
+	getrusage(RUSAGE_SELF, &own);
 	r.u.exit.wstatus = wstatus;
 	r.u.exit.user_us = (uint64_t)u.ru_utime.tv_sec * 1000000 + (uint64_t)u.ru_utime.tv_usec;
 	r.u.exit.sys_us = (uint64_t)u.ru_stime.tv_sec * 1000000 + (uint64_t)u.ru_stime.tv_usec;
-	r.u.exit.max_rss_kb = (uint64_t)u.ru_maxrss;
+	/* A program has the peak of the one that started it from its birth: ours says nothing about it. */
+	r.u.exit.max_rss_kb = u.ru_maxrss > own.ru_maxrss ? (uint64_t)u.ru_maxrss : 0;
 	r.u.exit.nkilled = nkilled;
 	setup_report(&r);
 	_exit(0);

@@ -27,6 +27,7 @@ enum opt_id {
 	O_HELP,
 	O_NO_CACHE,
 	O_OUTPUT_LOGS,
+	O_RETRY,
 	O_SANDBOX,
 	O_TIMEOUT,
 	O_LATER,
@@ -45,6 +46,8 @@ static const struct opt run_opts[] = {
 	{"continue", OPT_OPTIONAL, "never|deps-ok|always",
 		"after a failure (default: deps-ok; bare: always)", O_CONTINUE},
 	{"sandbox", OPT_OPTIONAL, "off", "every task in a sandbox, or none", O_SANDBOX},
+	{"retry", OPT_VALUE, "N",
+		"run what failed again, up to N times: tasks without exec.retries", O_RETRY},
 	{"timeout", OPT_VALUE, "MS", "for tasks without exec.timeout", O_TIMEOUT},
 	{"cache", OPT_VALUE, "local:[r][w]", "read the cache, write it, both (default) or neither",
 		O_CACHE},
@@ -62,7 +65,6 @@ static const struct opt run_opts[] = {
 	{"profile", OPT_LATER, NULL, NULL, O_LATER},
 	{"report", OPT_LATER, NULL, NULL, O_LATER},
 	{"report-file", OPT_LATER, NULL, NULL, O_LATER},
-	{"retry", OPT_LATER, NULL, NULL, O_LATER},
 	{"summarize", OPT_LATER, NULL, NULL, O_LATER},
 	{"tag", OPT_LATER, NULL, NULL, O_LATER},
 	{"verbosity", OPT_LATER, NULL, NULL, O_LATER},
@@ -70,7 +72,8 @@ static const struct opt run_opts[] = {
 };
 
 enum {
-	TIMEOUT_MAX_MS = 2147483647
+	TIMEOUT_MAX_MS = 2147483647,
+	RETRIES_MAX = 1000, /* as TASKDEF_RETRIES_MAX */
 };
 
 static int
@@ -174,6 +177,7 @@ set_option(struct run_options *o, struct cache_flags *c, int id, const char *val
 	static const char *const logs[] = {"full", "errors-only", "hash-only", "none"};
 	static const char *const sandboxes[] = {"off"};
 	static const char *const dries[] = {"text", "json"};
+	uint64_t n;
 	int i;
 
 	switch ((enum opt_id)id) {
@@ -220,6 +224,11 @@ set_option(struct run_options *o, struct cache_flags *c, int id, const char *val
 		i = one_of("output-logs", value, logs, array_len(logs), e);
 		o->logs = (enum report_logs)(LOGS_FULL + i);
 		return i < 0 ? -1 : 0;
+	case O_RETRY:
+		if (num_parse_u64(value, 0, RETRIES_MAX, &n, "--retry", e))
+			return -1;
+		o->retries = (unsigned)n;
+		return 0;
 	case O_SANDBOX:
 		if (value && one_of("sandbox", value, sandboxes, array_len(sandboxes), e) < 0)
 			return -1;

@@ -8,6 +8,7 @@
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
+#include "util/mask.h"
 #include "util/strbuf.h"
 #include "workspace/workspace.h"
 
@@ -273,6 +274,24 @@ print_json(const struct plan *p, const struct row *rows, const struct predicted 
 	strbuf_adds(out, "}\n");
 }
 
+/* Variables are in it with their values. */
+static void
+take_key_text(const struct plan *p, struct row *row)
+{
+	struct mask_stream st = {0};
+	struct strbuf out = STRBUF_INIT;
+
+	if (p->mask) {
+		mask_feed(p->mask, &st, p->text.buf, p->text.len, &out);
+		mask_end(p->mask, &st, &out);
+		mask_stream_release(&st);
+	} else {
+		strbuf_add(&out, p->text.buf, p->text.len);
+	}
+	row->key_text_len = out.len;
+	row->key_text = strbuf_take(&out);
+}
+
 int
 dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_options *o,
 	unsigned concurrency, struct strbuf *out, struct err *e)
@@ -289,8 +308,7 @@ dry_print(struct plan *p, struct index *ix, struct history *h, const struct run_
 		r = look_up(p, t, &ix, o, in_place, e);
 		/* a group's key is of other keys alone */
 		if (!r && o->dry == DRY_JSON && t->has_key && !node_is_group(t->node))
-			rows[i].key_text =
-				xmemdupz(p->text.buf, rows[i].key_text_len = p->text.len);
+			take_key_text(p, &rows[i]);
 	}
 	if (!r) {
 		find_rows(p, h, o, rows, times);

@@ -2,6 +2,7 @@
 #include "cache/outputs.h"
 #include "exec/commit.h"
 #include "exec/env.h"
+#include "exec/explain.h"
 #include "exec/policy.h"
 #include "exec/sandboxed.h"
 #include "exec/scratch.h"
@@ -16,20 +17,51 @@
 #include "util/strvec.h"
 #include "workspace/workspace.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 enum {
 	WITHHELD_SHOWN = 3,
 	LATE_SHOWN = 3,
+	RETRIED_SHOWN = 20, /* undeclared accesses of an attempt that is not the last */
 };
+
+static void
+take_output(struct job *j, enum exec_stream stream, const char *p, size_t n)
+{
+	captured_add(&j->output, stream, p, n);
+	report_output(j->s->o->report, j->task, stream, p, n);
+}
+
+/* Nothing behind this has seen a secret: neither what is shown nor what is stored. */
+static int start_job(struct sched *s, struct job *j, struct err *e);
 
 static void
 on_output(void *ctx, enum exec_stream stream, const char *p, size_t n)
 {
 	struct job *j = ctx;
+	const struct mask *m = j->s->plan->mask;
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
-	captured_add(&j->output, stream, p, n);
-	report_output(j->s->o->report, j->task, stream, p, n);
+	if (!m) {
+		take_output(j, stream, p, n);
+		return;
+	}
+	mask_feed(m, &j->masked[stream], p, n, &out);
+	take_output(j, stream, out.buf, out.len);
+}
+
+static void
+end_output(struct job *j)
+{
+	const struct mask *m = j->s->plan->mask;
+
+	for (enum exec_stream i = EXEC_STDOUT; m && i <= EXEC_STDERR; i++) {
+		cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+		mask_end(m, &j->masked[i], &out);
+		take_output(j, i, out.buf, out.len);
+	}
 }
 
 static void
@@ -40,30 +72,46 @@ remove_job(struct sched *s, struct job *j)
 	s->jobs[j->slot]->slot = j->slot;
 }
 
+/* What one attempt has of its own. */
+static void
+forget_attempt(struct job *j)
+{
+	captured_release(&j->output);
+	strvec_release(&j->notes);
+	moment_release(&j->moment);
+	moment_init(&j->moment);
+	own_release(&j->own);
+	j->own = (struct own){0};
+	outputs_release(&j->links);
+	outputs_before_release(&j->before);
+	policy_free(j->policy);
+	j->policy = NULL;
+}
+
 static void
 free_job(struct job *j)
 {
 	serve_release(j);
-	captured_release(&j->output);
-	strvec_release(&j->notes);
+	forget_attempt(j);
 	moment_release(&j->moment);
-	own_release(&j->own);
-	outputs_release(&j->links);
-	outputs_before_release(&j->before);
-	policy_free(j->policy);
+	for (size_t i = 0; i < array_len(j->masked); i++)
+		mask_stream_release(&j->masked[i]);
 	free(j->command);
+	free(j->shown);
 	free(j);
 }
 
 static void
-read_result(struct task *t, const struct exec_result *r)
+read_result(const struct job *j, const struct exec_result *r)
 {
+	struct task *t = j->task;
+
 	t->exit_code = r->exit_code;
 	t->signal = r->signal;
 	t->timed_out = r->outcome == EXEC_TIMED_OUT;
-	t->duration_ns = r->duration_ns;
-	t->cpu_us = r->cpu_us;
-	t->peak_rss_kb = r->peak_rss_kb;
+	t->duration_ns = j->spent_ns + r->duration_ns;
+	t->cpu_us = j->spent_cpu_us + r->cpu_us;
+	t->peak_rss_kb = r->peak_rss_kb > j->spent_rss_kb ? r->peak_rss_kb : j->spent_rss_kb;
 	if (r->outcome == EXEC_EXITED && !r->exit_code && !r->nfindings)
 		t->status = TASK_SUCCESS;
 	else
@@ -150,6 +198,147 @@ say_notices(struct sched *s, const struct strvec *notices)
 	}
 }
 
+/* One line, of what is looked at afterwards. */
+static void
+note_exit(struct sched *s, struct job *j, const struct exec_result *r)
+{
+	const struct project *p = j->task->node->project;
+	cleanup_close int cwd =
+		fs_open_beneath(s->plan->w->rootfd, p->dir, O_PATH | O_DIRECTORY, 0);
+	cleanup_strvec struct strvec env = STRVEC_INIT;
+	cleanup_free char *text = NULL;
+
+	env_build(s->plan->w->path, p, j->task->node->def, j->task->node->id, j->task->sandboxed,
+		environ, &env);
+	text = explain_exit(&(struct exit_facts){
+		.command = j->command,
+		.path = strvec_getenv(&env, "PATH"),
+		.root_path = s->plan->w->path,
+		.dir = p->dir,
+		.cwd = cwd,
+		.result = r,
+	});
+	if (text)
+		strvec_push(&j->notes, text);
+}
+
+/* A name can hold one as well. */
+static void
+hide(const struct mask *m, char **text)
+{
+	char *shown = *text ? mask_text(m, *text) : NULL;
+
+	free(*text);
+	*text = shown;
+}
+
+static void
+hide_secrets(const struct mask *m, struct exec_result *r)
+{
+	for (size_t i = 0; m && i < r->ndenials; i++) {
+		struct exec_denial *d = &r->denials[i];
+		char **texts[] = {
+			&d->path, &d->target, &d->program, &d->cmdline, &d->grant, &d->more_grant};
+
+		for (size_t k = 0; k < array_len(texts); k++)
+			hide(m, texts[k]);
+	}
+}
+
+/* Attempts. */
+
+static unsigned
+attempts_of(const struct sched *s, const struct task *t)
+{
+	const struct taskdef *def = t->node->def;
+
+	return 1 + (def->persistent ? 0 : def->has_retries ? def->retries : s->o->retries);
+}
+
+void
+execute_tell_denied(struct job *j, const struct exec_denial *d)
+{
+	const struct mask *m = j->s->plan->mask;
+	struct exec_denial shown = *d;
+	cleanup_free char *path = mask_text(m, d->path);
+	cleanup_free char *grant = d->grant ? mask_text(m, d->grant) : NULL;
+	cleanup_free char *target = d->target ? mask_text(m, d->target) : NULL;
+
+	shown.path = path;
+	shown.grant = grant;
+	shown.target = target;
+	report_denied(j->s->o->report, j->task, &shown);
+}
+
+/* What it did that it may not is nobody else's to tell: the next attempt may not do it. */
+static void
+tell_retry(struct sched *s, struct job *j, const struct exec_result *r)
+{
+	const struct task *t = j->task;
+	cleanup_strbuf struct strbuf why = STRBUF_INIT;
+	unsigned told = 0;
+
+	for (size_t i = 0; i < r->ndenials && told < RETRIED_SHOWN; i++) {
+		if (r->denials[i].class != DENIAL_FINDING)
+			continue;
+		execute_tell_denied(j, &r->denials[i]);
+		told++;
+	}
+	if (t->timed_out)
+		strbuf_adds(&why, "a timeout");
+	else
+		strbuf_addf(&why, "exit %d", t->exit_code);
+	if (r->nfindings)
+		strbuf_addf(&why, ", %llu sandbox violation%s", (unsigned long long)r->nfindings,
+			r->nfindings == 1 ? "" : "s");
+	if (r->outcome == EXEC_NOT_STARTED)
+		strbuf_addf(&why, ": %s", r->error.buf);
+	report_notice(s->o->report, "retrying %s (attempt %u/%u) after %s", t->node->id,
+		t->attempts + 1, attempts_of(s, t), why.buf);
+}
+
+static void
+end_unstarted(struct sched *s, struct job *j, struct err *e)
+{
+	struct task *t = j->task;
+
+	remove_job(s, j);
+	if (t->may_move) {
+		sched_keys_hold(s);
+		s->nmoving--;
+	}
+	sched_fail_task(s, t, j, e);
+	free_job(j);
+}
+
+/*
+ * Starts a command that has failed once more, in the place that it had. What it wrote in a sandbox goes; without
+ * one it stands, and the outputs are vx's to clean, as before every start.
+ */
+static bool
+try_again(struct sched *s, struct job *j, struct exec_result *r)
+{
+	struct task *t = j->task;
+	struct err e = ERR_INIT;
+
+	if (t->status != TASK_FAILED || t->attempts >= attempts_of(s, t) || s->halted ||
+		sched_is_stopping(s))
+		return false;
+	tell_retry(s, j, r);
+	if (j->remember && !t->sandboxed)
+		own_remember(s, j, r);
+	j->spent_ns = t->duration_ns;
+	j->spent_cpu_us = t->cpu_us;
+	j->spent_rss_kb = t->peak_rss_kb;
+	commit_free(r->commit);
+	r->commit = NULL;
+	exec_result_release(r);
+	forget_attempt(j);
+	if (start_job(s, j, &e))
+		end_unstarted(s, j, &e);
+	return true;
+}
+
 static void
 on_done(void *ctx, struct exec_result *r)
 {
@@ -161,9 +350,13 @@ on_done(void *ctx, struct exec_result *r)
 	const char *error = NULL;
 	bool save, left;
 
-	remove_job(s, j);
-	read_result(t, r);
+	end_output(j);
+	read_result(j, r);
 	note_no_reports(s, r);
+	say_notices(s, &r->notices);
+	if (try_again(s, j, r))
+		return;
+	remove_job(s, j);
 	if (aborted)
 		t->status = TASK_ABORTED;
 	if (t->node->def->persistent)
@@ -178,7 +371,8 @@ on_done(void *ctx, struct exec_result *r)
 			EXEC_DRAIN_MS);
 	for (size_t i = 0; i < r->notes.n; i++)
 		strvec_push(&j->notes, r->notes.v[i]);
-	say_notices(s, &r->notices);
+	if (t->status == TASK_FAILED)
+		note_exit(s, j, r);
 	if (r->failed_itself && !aborted)
 		notes_on_failure(s, j, r);
 	if (j->policy)
@@ -226,6 +420,8 @@ on_done(void *ctx, struct exec_result *r)
 	}
 	if (!t->node->def->cache || s->plan->outputs_are_inputs)
 		s->files_stale = true;
+	t->started_ns = j->first_started_ns;
+	hide_secrets(s->plan->mask, r);
 	sched_report_end(s, t, j, &j->output, error, r);
 	exec_result_release(r);
 	free_job(j);
@@ -418,6 +614,8 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	t->timeout_ms = def->timeout_ms ? def->timeout_ms : s->o->default_timeout_ms;
 	t->timeout_by = def->timeout_ms ? "exec.timeout" : s->o->default_timeout_by;
 	t->started_ns = (int64_t)clock_wall_ns();
+	if (!t->attempts++)
+		j->first_started_ns = t->started_ns;
 	j->handle = j->executor->start(j->executor,
 		&(struct exec_request){
 			.id = n->id,
@@ -450,6 +648,7 @@ execute_task(struct sched *s, struct task *t)
 	j->task = t;
 	j->command = env_command(
 		n->def->command, s->plan->forward, n->requested ? s->plan->nforward : 0);
+	j->shown = mask_text(s->plan->mask, j->command);
 	captured_init(&j->output);
 	moment_init(&j->moment);
 	t->state = TASK_RUNNING;
@@ -466,7 +665,7 @@ execute_task(struct sched *s, struct task *t)
 	s->jobs[s->njobs++] = j;
 	s->nmoving += t->may_move;
 	s->executed = true;
-	report_started(s->o->report, t, j->command);
+	report_started(s->o->report, t, j->shown);
 	if (n->def->persistent)
 		serve_started(j);
 }

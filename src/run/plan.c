@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/plan.h"
 #include "cache/key.h"
+#include "exec/secrets.h"
 #include "run/moment.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
 #include "util/fs.h"
+#include "util/mask.h"
 #include "util/path.h"
 #include "workspace/workspace.h"
 
@@ -139,6 +141,7 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 	};
 	*files_take = (struct files){0};
 	probe_set_init(&p->probes);
+	p->mask = secrets_mask(environ, g);
 	p->platform = key_platform();
 	p->tasks = xcalloc(g->n, sizeof(*p->tasks));
 	if (fingerprint_take(&p->fingerprint, fh, w->rootfd, e))
@@ -185,6 +188,7 @@ plan_release(struct plan *p)
 	strbuf_release(&p->manifest);
 	free(p->inputs);
 	free(p->upstream);
+	mask_free(p->mask);
 	free(p->platform);
 	files_release(&p->files);
 	*p = (struct plan){0};

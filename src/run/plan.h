@@ -16,6 +16,7 @@
 #include "workspace/inputs.h"
 
 struct err;
+struct mask;
 struct moment;
 struct strvec;
 struct workspace;
@@ -87,6 +88,7 @@ struct task {
 	int exit_code;
 	int signal;
 	bool timed_out;
+	unsigned attempts;      /* at its command; 0: it was not started */
 	uint64_t timeout_ms;    /* what it may take, 0: as long as it likes */
 	const char *timeout_by; /* who said so */
 	uint64_t duration_ns, cpu_us, peak_rss_kb;
@@ -108,6 +110,7 @@ struct plan {
 	char *platform;
 	struct fingerprint fingerprint;
 	struct probe_set probes;
+	struct mask *mask;          /* what nobody is to read (exec/secrets.h); NULL: nothing */
 	const char *const *forward; /* for requested commands */
 	size_t nforward;
 	struct task *tasks; /* by node->index */

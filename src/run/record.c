@@ -84,6 +84,7 @@ record_task(struct sched *s, const struct task *t, const struct exec_result *r)
 		.peak_rss_kb = t->peak_rss_kb,
 		.started_ns = t->started_ns,
 		.timed_out = t->timed_out,
+		.attempts = t->attempts,
 		.blocked_by = t->blocked_by ? t->blocked_by->id : NULL,
 		.nfindings = r ? r->nfindings : 0,
 		.denials = denials,

@@ -9,6 +9,7 @@
 #include "exec/guard.h"
 #include "exec/sandboxed.h"
 #include "exec/scratch.h"
+#include "exec/secrets.h"
 #include "graph/order.h"
 #include "graph/select.h"
 #include "run/fingerprint.h"
@@ -20,6 +21,7 @@
 #include "util/fd.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/mask.h"
 #include "util/num.h"
 #include "util/path.h"
 #include "util/proc.h"
@@ -413,6 +415,7 @@ static void
 record(struct run *r, const char *command, const struct sched_result *res, unsigned concurrency,
 	int64_t started, int code)
 {
+	cleanup_free char *shown = mask_text(r->plan.mask, command);
 	struct err e = ERR_INIT;
 	char id[37];
 
@@ -420,7 +423,7 @@ record(struct run *r, const char *command, const struct sched_result *res, unsig
 	if (history_record(r->history,
 		    &(struct history_run){
 			    .run_id = id,
-			    .command = command,
+			    .command = shown,
 			    .started_ns = started,
 			    .ended_ns = (int64_t)clock_wall_ns(),
 			    .concurrency = concurrency,
@@ -579,6 +582,7 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	so.write_cache = !o->no_write;
 	so.sandbox = o->sandbox;
 	so.cont = o->cont;
+	so.retries = o->retries;
 	so.cache_dir = r->cache_path;
 	so.in_foreground = in_foreground;
 	so.ctx = &f;
@@ -616,6 +620,8 @@ recover(void *ctx)
 static int
 enter(struct run *r, const struct run_options *o, const sigset_t *signals, struct err *e)
 {
+	cleanup_free char *command = NULL;
+	struct mask *mask;
 	int sig = 0, locked;
 
 	if (root_find(NULL, ROOT_EVALUATE, &r->root, e) || refuse_nested(r, e) ||
@@ -625,7 +631,11 @@ enter(struct run *r, const struct run_options *o, const sigset_t *signals, struc
 		return 0;
 	if (sigprocmask(SIG_BLOCK, signals, NULL))
 		return err_set(e, ERR_IO, errno, "block signals");
-	locked = state_lock(r->state_path, o->command, &r->lockfd, &sig, e);
+	/* Others read it; what tasks define is not known yet, and nobody types that. */
+	mask = secrets_mask(environ, NULL);
+	command = mask_text(mask, o->command);
+	mask_free(mask);
+	locked = state_lock(r->state_path, command, &r->lockfd, &sig, e);
 	return locked > 0 ? 0 : locked < 0 ? -1 : 128 + sig;
 }
 
@@ -695,6 +705,11 @@ run_workspace(const struct run_options *o, struct strbuf *product, struct err *e
 	if (code < 0 && e->num == ECANCELED && stop_is_asked()) {
 		code = 128 + stop_asked_by();
 		err_clear(e);
+	}
+	if (code < 0 && r.plan.mask) {
+		cleanup_free char *text = mask_text(r.plan.mask, e->text);
+
+		snprintf(e->text, sizeof(e->text), "%s", text);
 	}
 	run_release(&r);
 	if (guard.pidfd >= 0)

@@ -27,6 +27,7 @@ struct run_options {
 	const char *concurrency; /* "4", "50%"; NULL: the settings', else usable cores */
 	const char *cache_dir;   /* relative to the current directory; NULL: the settings' */
 	uint64_t timeout_ms;     /* for tasks without one; 0: the settings' */
+	unsigned retries;        /* for tasks without their own */
 	enum continue_mode cont;
 	enum sandbox_mode sandbox;
 	enum report_logs logs;

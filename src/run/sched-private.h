@@ -16,6 +16,7 @@
 #include "run/sched.h"
 #include "util/err.h"
 #include "util/loop.h"
+#include "util/mask.h"
 #include "util/strvec.h"
 
 struct policy;
@@ -44,7 +45,8 @@ struct job {
 	struct executor *executor;
 	struct exec_job *handle;
 	struct policy *policy;
-	char *command;
+	char *command, *shown;        /* the latter without secrets */
+	struct mask_stream masked[3]; /* of its output, by stream */
 	struct captured output;
 	struct strvec notes;
 	struct moment moment; /* of its start, when its result may be saved */
@@ -55,6 +57,9 @@ struct job {
 	/* Of one that adds to others' outputs, unsandboxed: what was there. */
 	struct outputs_before before;
 	size_t slot; /* in sched.jobs */
+	/* Of the attempts that were not the last: */
+	uint64_t spent_ns, spent_cpu_us, spent_rss_kb;
+	int64_t first_started_ns;
 	/* Persistent: */
 	struct regex *ready_when;
 	struct loop_timer notice; /* that it is not ready yet */
@@ -143,6 +148,8 @@ const char **sched_nested_dirs(const struct project *p);
 
 /* execute.c: starts the command of a task that is ready; its end comes from the loop. */
 void execute_task(struct sched *s, struct task *t);
+/* What was denied to it, before it is at its end. */
+void execute_tell_denied(struct job *j, const struct exec_denial *d);
 
 /* notes.c: what may explain that a sandboxed command failed by itself. Never counted. */
 void notes_on_failure(struct sched *s, struct job *j, const struct exec_result *r);

@@ -5,6 +5,7 @@
 #include "graph/order.h"
 #include "run/sched-private.h"
 #include "util/alloc.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/proc.h"
@@ -108,15 +109,20 @@ sched_report_end(struct sched *s, struct task *t, const struct job *j,
 	const struct captured *output, const char *error, const struct exec_result *r)
 {
 	bool executed = j && r && r->outcome != EXEC_NOT_STARTED;
+	const struct mask *mask = s->plan->mask;
+	cleanup_free char *shown = error ? mask_text(mask, error) : NULL;
+	cleanup_strvec struct strvec notes = STRVEC_INIT;
 
+	for (size_t i = 0; j && i < j->notes.n; i++)
+		strvec_push_take(&notes, mask_text(mask, j->notes.v[i]));
 	report_ended(s->o->report, &(struct report_end){
 					   .task = t,
-					   .command = executed ? j->command : NULL,
+					   .command = executed ? j->shown : NULL,
 					   .output = output,
-					   .error = error,
+					   .error = shown,
 					   .result = r,
-					   .notes = j ? (const char *const *)j->notes.v : NULL,
-					   .nnotes = j ? j->notes.n : 0,
+					   .notes = (const char *const *)notes.v,
+					   .nnotes = notes.n,
 				   });
 	if (!s->in_foreground) /* it is recorded by then */
 		record_task(s, t, r);

@@ -39,6 +39,7 @@ struct sched_options {
 	enum sandbox_mode sandbox;
 	enum continue_mode cont;
 	unsigned concurrency;
+	unsigned retries; /* of tasks that do not say how many they have */
 	uint64_t default_timeout_ms;
 	const char *default_timeout_by; /* who said so */
 	uint64_t grace_ms;

@@ -143,7 +143,7 @@ serve_denied(void *job, const struct exec_denial *d)
 	j->ndenied++;
 	j->s->has_bad_server = true;
 	if (d && j->ndenied <= DENIED_SHOWN) {
-		report_denied(j->s->o->report, j->task, d);
+		execute_tell_denied(j, d);
 		return;
 	}
 	if (!j->told_more)
