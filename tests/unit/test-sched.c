@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The run layer over a fake executor: order, limits, hits, failures, stops. */
+#include "cache/history.h"
 #include "cache/store.h"
 #include "graph/order.h"
 #include "graph/select.h"
@@ -94,6 +95,8 @@ make_workspace(void)
 			"[\"build\"],\n"
 			" \"cache\": {\"inputs\": {\"files\": [\"free/**\"], \"tasks\": []},\n"
 			"  \"outputs\": {\"files\": [\"out/**\"]}}},\n"
+			"\"flaky\": {\"exec\": {\"command\": \"flaky\", \"retries\": 3}},\n"
+			"\"bad\": {\"exec\": {\"command\": \"bad\", \"retries\": 0}},\n"
 			"\"ask\": {\"exec\": {\"command\": \"ask\"},\n"
 			" \"cache\": {\"inputs\": {\"files\": [],\n"
 			"  \"runtime\": [\"p1\", \"p2\"], \"workspaceRuntime\": [\"w\"]},\n"
@@ -543,6 +546,45 @@ test_servers(void)
 	ok(!result.ok && !fake.running, "--continue=never");
 }
 
+static unsigned nfail;
+
+static void
+interrupt_third(struct fake *f, const char *id)
+{
+	(void)f;
+	if (!strcmp(id, "x#flaky") && ++nfail == 3)
+		raise(SIGINT);
+}
+
+static void
+test_attempts(void)
+{
+	static const struct fake_script fail[] = {
+		{.id = "x#flaky", .exit_code = 1}, {.id = "x#bad", .exit_code = 1}, {0}};
+	static const struct fake_script finds[] = {{.id = "x#flaky", .finds = true}, {0}};
+
+	run(&(struct run_with){.tasks = {"x#flaky"}, .scripts = fail});
+	ok_str(fake.order, "x#flaky x#flaky x#flaky x#flaky ", "3 retries are 4 attempts");
+	ok(!result.ok && result.nhistory == 1 && result.history[0].attempts == 4,
+		"of which one row tells");
+	run(&(struct run_with){.tasks = {"x#flaky"}});
+	ok(result.ok && result.history[0].attempts == 1, "one that is good is one");
+	run(&(struct run_with){.tasks = {"x#flaky"}, .scripts = finds});
+	ok_str(fake.order, "x#flaky x#flaky x#flaky x#flaky ", "a finding is a failure");
+	run(&(struct run_with){.tasks = {"x#flaky"}, .scripts = fail, .cont = CONTINUE_NEVER});
+	ok_str(fake.order, "x#flaky x#flaky x#flaky x#flaky ",
+		"--continue=never lets a task have its attempts");
+	run(&(struct run_with){.tasks = {"x#flaky", "x#bad"},
+		.scripts = fail,
+		.cont = CONTINUE_NEVER,
+		.concurrency = 2});
+	ok(!result.ok && strlen(fake.order) <= strlen("x#flaky x#bad x#flaky "),
+		"but not once another has failed: %s", fake.order);
+	run(&(struct run_with){.tasks = {"x#flaky"}, .scripts = fail, .on_start = interrupt_third});
+	ok_str(fake.order, "x#flaky x#flaky x#flaky ", "nor when the run is being stopped");
+	ok(result.stopped_by == SIGINT && !result.nhistory, "which records nothing");
+}
+
 static void
 interrupt(struct fake *f, const char *id)
 {
@@ -618,6 +660,7 @@ main(void)
 	test_restores();
 	test_servers();
 	test_probes();
+	test_attempts();
 	fs_remove_tree(AT_FDCWD, dir);
 	sched_result_release(&result);
 	return tap_done();
