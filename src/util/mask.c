@@ -25,7 +25,7 @@ struct mask {
 	struct strbuf texts;
 	uint32_t first[256]; /* the children of 0 */
 	/* A bit for each two bytes that stand next to each other in the first MASK_SHORTEST bytes of a value. */
-	unsigned char pairs[PAIRS / 8];
+	uint32_t pairs[PAIRS / 32];
 };
 
 /* Bytes of the stream, counted from its start. */
@@ -115,7 +115,7 @@ mask_add(struct mask *m, const char *value, size_t n)
 	for (size_t i = 0; i < SKIP; i++) {
 		uint16_t pair = pair_at(value + i);
 
-		m->pairs[pair / 8] |= (unsigned char)(1u << (pair % 8));
+		m->pairs[pair / 32] |= 1u << (pair % 32);
 	}
 }
 
@@ -215,22 +215,27 @@ step(const struct mask *m, struct mask_stream *st, char c, struct strbuf *out)
 	}
 }
 
+static bool
+may_be_near(const struct mask *m, const char *p)
+{
+	uint16_t pair = pair_at(p + SKIP - 1);
+
+	return m->pairs[pair / 32] >> (pair % 32) & 1;
+}
+
 /* How many of these bytes lie before the first that may begin a value. */
 static size_t
 pass_over(const struct mask *m, const char *p, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		while (n - i >= MASK_SHORTEST) {
-			uint16_t pair = pair_at(p + i + SKIP - 1);
+	const char *at = p, *end = p + n;
 
-			if (m->pairs[pair / 8] & (1u << (pair % 8)))
-				break;
-			i += SKIP;
-		}
-		if (m->first[(unsigned char)p[i]])
-			return i;
+	for (; at < end; at++) {
+		while (end - at >= MASK_SHORTEST && !may_be_near(m, at))
+			at += SKIP;
+		if (m->first[(unsigned char)*at])
+			break;
 	}
-	return n;
+	return (size_t)(at - p);
 }
 
 void
