@@ -61,11 +61,18 @@ add_bins(const struct exit_facts *f, struct strbuf *out)
 {
 	cleanup_free char *own = path_join(f->dir, bin);
 
-	strbuf_addf(out,
-		"its PATH begins with %s%s%s, and what other projects install is not on it", own,
-		*f->dir ? " and " : "", *f->dir ? bin : "");
-	if (strchr(f->root_path, ':') || strchr(f->dir, ':'))
-		strbuf_adds(out, "; but no directory is on it whose name holds a ':', as these do");
+	/* As PATH has it (exec/env.c). */
+	if (strchr(f->root_path, ':')) {
+		strbuf_addf(out, "no %s is on its PATH, as the workspace's path holds a ':'", bin);
+		return;
+	}
+	if (strchr(f->dir, ':'))
+		strbuf_addf(out, "its PATH begins with %s, without %s, whose name holds a ':'", bin,
+			own);
+	else
+		strbuf_addf(out, "its PATH begins with %s%s%s", own, *f->dir ? " and " : "",
+			*f->dir ? bin : "");
+	strbuf_adds(out, ", and what other projects install is not on it");
 }
 
 /* Of a denied name that this path is, or lies below, what would allow it; NULL. */

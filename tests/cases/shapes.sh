@@ -29,7 +29,7 @@ E
 	chmod +x packages/a/node_modules/.bin/own
 	workspace
 }
-play() { go t --output-logs=full; }
+play() { go t --output-logs=full "$@"; }
 cached='"cache": { "inputs": { "files": ["src/**"] }, "outputs": { "files": [] } }'
 
 program() {
@@ -55,6 +55,17 @@ figures() {
 for row in sqlite3.connect(".vx/history.db").execute(
     f"SELECT {sys.argv[1]}, t.cpu_us, t.peak_rss_kb FROM tasks t WHERE run = (SELECT max(id) FROM runs)"):
     print(row[0] or row)' "$1")" 1 "$2"
+}
+
+input() {
+	task '"command": "cat; echo over"'
+	mkfifo never
+	exec 6<>never
+	set -- "$VX" run --all t --output-logs=full
+	sandboxed && set -- "$@" --sandbox
+	ok "$C standard input is nothing" sh -c 'out=$1; shift; timeout 60 "$@" <&6 >"$out"' - "$OUT" "$@"
+	exec 6<&-
+	said '^over$' "$C whatever that of vx is"
 }
 
 assignment() {
@@ -97,6 +108,14 @@ timeouts() {
 	said_not '^note: SIG' "$C which needs no word"
 	play
 	said 'timed out' "$C and is never cached"
+	play --timeout=60000
+	said 'timed out after 100ms \(exec\.timeout\)' "$C exec.timeout outranks --timeout"
+	task '"command": "sleep 100"'
+	VX_TASK_TIMEOUT=60000 play --timeout 200
+	said 'timed out after 200ms \(--timeout\)' "$C which outranks VX_TASK_TIMEOUT"
+	echo '{ "timeout": 60000 }' >vx.workspace.json
+	VX_TASK_TIMEOUT=200 play
+	said 'timed out after 200ms \(VX_TASK_TIMEOUT\)' "$C which outranks the workspace"
 	task "\"command\": \"trap '' TERM; sleep 100\", \"timeout\": 100"
 	play
 	said 'failed \(timed out after 100ms \(exec\.timeout\), exit 137\)' "$C one that does not hear: by SIGKILL, and timed out all the same"
@@ -139,7 +158,7 @@ no_program() {
 	exits 1 "$C the code alone"
 }
 
-# COMMAND NOTE NAME
+# NOTE NAME
 explains() {
 	play
 	exits 1 "$C $2"
@@ -201,7 +220,14 @@ live() {
 	is "$(grep -cx x "$OUT")" 20971520 "$C 40 MB, live"
 }
 
-each program assignment shell left timeouts killed no_program paths hidden
+each program input assignment shell left timeouts killed no_program paths hidden
 PATH=${PATH#"$T/bin:"}
 each much live
+
+# The shell is one that no package brings.
+mkdir bin
+cp "$T/bin/sh" bin/sh
+try env PATH="$T/none:$W/bin" "$VX" run --all t
+exits 2 "no sh but one in the workspace"
+said 'no `sh` on PATH outside the workspace: tasks cannot be run' "is none"
 done_testing

@@ -92,6 +92,7 @@ default='"src/**", "!src/lines.txt"'
 # Manifest, config, settings.
 moves 'echo "{ \"name\": \"app\", \"version\": \"1.0.1\" }" >p/app/package.json' "the project's manifest"
 moves 'app ", \"timeout\": 60000"' "a time-out"
+moves 'app ", \"retries\": 1"' "retries"
 moves 'app ", \"env\": { \"define\": { \"V\": \"1\" } }"' "a variable that is defined"
 moves 'app ", \"env\": { \"define\": { \"V\": \"2\" } }"' "its value"
 moves 'app ", \"env\": { \"passThrough\": [\"SEEN\"] }"' "the name of one that is passed through"

@@ -19,8 +19,10 @@ static void
 gives(const char *command, const char *want)
 {
 	cleanup_free char *got = command_for_shell(command);
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
 
-	ok_str(got, want, command);
+	strbuf_add_sanitised(&name, command, strlen(command));
+	ok_str(got, want, name.buf);
 }
 
 static void
@@ -61,6 +63,8 @@ put(const char *name, const char *bytes, size_t n, mode_t mode)
 		abort();
 }
 
+static const char *project = "";
+
 static void
 ends(int code, const char *command, const char *want, const char *name)
 {
@@ -73,7 +77,7 @@ ends(int code, const char *command, const char *want, const char *name)
 		.command = command,
 		.path = path.buf,
 		.root_path = dir,
-		.dir = "",
+		.dir = project,
 		.cwd = dirfd_,
 		.result = &result,
 	});
@@ -102,6 +106,13 @@ test_ends(void)
 		"nosuch was not found: its PATH begins with node_modules/.bin, and what other "
 		"projects install is not on it",
 		"a word, in the root's project");
+	project = "p/a:b";
+	ends(127, "nosuch",
+		"nosuch was not found: its PATH begins with node_modules/.bin, without "
+		"p/a:b/node_modules/.bin, whose name holds a ':', and what other projects install "
+		"is not on it",
+		"a ':' keeps a directory off PATH");
+	project = "";
 	ends(127, "sh -c x", NULL, "a program that is there has its own 127");
 	ends(127, "./plain", "./plain does not exist in .", "no file");
 	ends(127, "/no/such", "/no/such does not exist", "nor at an absolute path");
