@@ -268,22 +268,23 @@ says_path(const struct exit_facts *f, const char *file, const char *what, struct
 	return fd >= 0 && says_file(f, what, fd, out);
 }
 
-/* The first of that name on PATH, whatever it is. */
+/* The first of that name on PATH, whatever it is; or where it cannot be told whether there is one. */
 static char *
-first_on_path(const struct exit_facts *f, const char *word)
+first_on_path(const struct exit_facts *f, const char *word, bool *ret_closed)
 {
 	const char *path = f->path;
 
 	for (;;) {
 		size_t n = strcspn(path, ":");
-		cleanup_free char *entry = xmemdupz(path, n), *file = NULL;
+		cleanup_free char *entry = xmemdupz(path, n), *file = path_join(entry, word);
 		struct stat st;
+		int r = n ? stat(file, &st) : -1;
 
-		if (n) {
-			file = path_join(entry, word);
-			if (!stat(file, &st) && !S_ISDIR(st.st_mode))
-				return take_ptr(&file);
-		}
+		*ret_closed = n && r && errno == EACCES;
+		if (*ret_closed)
+			return take_ptr(&entry);
+		if (!r && !S_ISDIR(st.st_mode))
+			return take_ptr(&file);
 		if (!path[n])
 			return NULL;
 		path += n + 1;
@@ -294,6 +295,7 @@ static void
 explain_program(const struct exit_facts *f, const char *word, struct strbuf *out)
 {
 	cleanup_free char *file = NULL;
+	bool closed = false;
 
 	if (*word == '/') {
 		says_path(f, word, word, out);
@@ -303,12 +305,16 @@ explain_program(const struct exit_facts *f, const char *word, struct strbuf *out
 
 		file = path_normalise(full);
 		says_path(f, file, word, out);
-	} else if ((file = proc_find(word, f->path)) || (file = first_on_path(f, word))) {
+	} else if ((file = proc_find(word, f->path)) ||
+		   ((file = first_on_path(f, word, &closed)) && !closed)) {
 		says_path(f, file,
 			path_is_within(file, f->root_path) ? path_below(file, f->root_path) : file,
 			out);
 	} else {
 		strbuf_addf(out, "%s was not found: ", word);
+		/* Then the shell says 126. */
+		if (closed)
+			strbuf_addf(out, "%s, on its PATH, may not be looked into; ", file);
 		add_bins(f, out);
 	}
 }

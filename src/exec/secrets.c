@@ -7,11 +7,15 @@
 #include "util/strbuf.h"
 #include <strings.h>
 
+/* Of upper case letters, whatever their case is here. Most places differ in the first. */
 static bool
 is_at(const char *p, size_t left, const char *word)
 {
-	size_t n = strlen(word);
+	size_t n;
 
+	if (!left || (*p & ~0x20) != (*word & ~0x20))
+		return false;
+	n = strlen(word);
 	return n <= left && !strncasecmp(p, word, n);
 }
 

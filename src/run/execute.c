@@ -190,11 +190,12 @@ say_notices(struct sched *s, const struct strvec *notices)
 	for (size_t i = 0; i < notices->n; i++) {
 		const char *text = notices->v[i], *end = strstr(text, ": ");
 		cleanup_free char *what = xmemdupz(text, end ? (size_t)(end - text) : strlen(text));
+		cleanup_free char *shown = mask_text(s->plan->mask, text);
 
 		if (strvec_contains(&s->noticed, what))
 			continue;
 		strvec_push(&s->noticed, what);
-		report_notice(s->o->report, "%s", text);
+		report_notice(s->o->report, "%s", shown);
 	}
 }
 
@@ -276,6 +277,7 @@ tell_retry(struct sched *s, struct job *j, const struct exec_result *r)
 {
 	const struct task *t = j->task;
 	cleanup_strbuf struct strbuf why = STRBUF_INIT;
+	cleanup_free char *shown = NULL;
 	unsigned told = 0;
 
 	for (size_t i = 0; i < r->ndenials && told < RETRIED_SHOWN; i++) {
@@ -293,8 +295,9 @@ tell_retry(struct sched *s, struct job *j, const struct exec_result *r)
 			r->nfindings == 1 ? "" : "s");
 	if (r->outcome == EXEC_NOT_STARTED)
 		strbuf_addf(&why, ": %s", r->error.buf);
+	shown = mask_text(s->plan->mask, why.buf);
 	report_notice(s->o->report, "retrying %s (attempt %u/%u) after %s", t->node->id,
-		t->attempts + 1, attempts_of(s, t), why.buf);
+		t->attempts + 1, attempts_of(s, t), shown);
 }
 
 static void

@@ -121,6 +121,19 @@ test_ends(void)
 	ends(126, "./plain", "./plain may not be executed: chmod +x", "no x bit");
 	put("bin/tool", "x\n", 2, 0644);
 	ends(126, "tool", "bin/tool may not be executed: chmod +x", "the same on PATH");
+	if (geteuid()) {
+		cleanup_free char *want = xasprintf(
+			"nosuch was not found: %s/bin, on its PATH, may not be looked into; its "
+			"PATH begins with node_modules/.bin, and what other projects install is "
+			"not on it",
+			dir);
+
+		if (fchmodat(dirfd_, "bin", 0, 0))
+			abort();
+		ends(126, "nosuch", want, "a directory that is closed");
+		if (fchmodat(dirfd_, "bin", 0755, 0))
+			abort();
+	}
 	put("plain", "x\n", 2, 0755);
 	ends(127, "./plain", "./plain has no #! line, so the shell took it for a script of its own",
 		"no #!");
