@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 #include "cli/opt.h"
 #include "cli/pick.h"
+#include "config/taskdef.h"
 #include "run/run.h"
 #include "util/alloc.h"
 #include "util/err.h"
@@ -72,8 +73,7 @@ static const struct opt run_opts[] = {
 };
 
 enum {
-	TIMEOUT_MAX_MS = 2147483647,
-	RETRIES_MAX = 1000, /* as TASKDEF_RETRIES_MAX */
+	TIMEOUT_MAX_MS = 2147483647
 };
 
 static int
@@ -225,7 +225,7 @@ set_option(struct run_options *o, struct cache_flags *c, int id, const char *val
 		o->logs = (enum report_logs)(LOGS_FULL + i);
 		return i < 0 ? -1 : 0;
 	case O_RETRY:
-		if (num_parse_u64(value, 0, RETRIES_MAX, &n, "--retry", e))
+		if (num_parse_u64(value, 0, TASKDEF_RETRIES_MAX, &n, "--retry", e))
 			return -1;
 		o->retries = (unsigned)n;
 		return 0;

@@ -278,16 +278,9 @@ print_json(const struct plan *p, const struct row *rows, const struct predicted 
 static void
 take_key_text(const struct plan *p, struct row *row)
 {
-	struct mask_stream st = {0};
 	struct strbuf out = STRBUF_INIT;
 
-	if (p->mask) {
-		mask_feed(p->mask, &st, p->text.buf, p->text.len, &out);
-		mask_end(p->mask, &st, &out);
-		mask_stream_release(&st);
-	} else {
-		strbuf_add(&out, p->text.buf, p->text.len);
-	}
+	mask_whole(p->mask, p->text.buf, p->text.len, &out);
 	row->key_text_len = out.len;
 	row->key_text = strbuf_take(&out);
 }

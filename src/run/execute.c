@@ -33,9 +33,9 @@ take_output(struct job *j, enum exec_stream stream, const char *p, size_t n)
 	report_output(j->s->o->report, j->task, stream, p, n);
 }
 
-/* Nothing behind this has seen a secret: neither what is shown nor what is stored. */
 static int start_job(struct sched *s, struct job *j, struct err *e);
 
+/* Nothing behind this has seen a secret: neither what is shown nor what is stored. */
 static void
 on_output(void *ctx, enum exec_stream stream, const char *p, size_t n)
 {

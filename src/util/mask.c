@@ -275,16 +275,25 @@ mask_stream_release(struct mask_stream *st)
 	*st = (struct mask_stream){0};
 }
 
+void
+mask_whole(const struct mask *m, const char *p, size_t n, struct strbuf *out)
+{
+	struct mask_stream st = {0};
+
+	if (!m) {
+		strbuf_add(out, p, n);
+		return;
+	}
+	mask_feed(m, &st, p, n, out);
+	mask_end(m, &st, out);
+	mask_stream_release(&st);
+}
+
 char *
 mask_text(const struct mask *m, const char *text)
 {
-	struct mask_stream st = {0};
 	struct strbuf out = STRBUF_INIT;
 
-	if (!m)
-		return xstrdup(text);
-	mask_feed(m, &st, text, strlen(text), &out);
-	mask_end(m, &st, &out);
-	mask_stream_release(&st);
+	mask_whole(m, text, strlen(text), &out);
 	return strbuf_take(&out);
 }

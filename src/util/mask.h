@@ -44,7 +44,9 @@ void mask_feed(
 void mask_end(const struct mask *m, struct mask_stream *st, struct strbuf *out);
 void mask_stream_release(struct mask_stream *st);
 
-/* A text by itself, owned. m may be NULL: a copy. */
+/* A whole text, added to out. m may be NULL: as it is. */
+void mask_whole(const struct mask *m, const char *p, size_t n, struct strbuf *out);
+/* The same of one that ends with a NUL, owned. */
 char *mask_text(const struct mask *m, const char *text);
 
 #endif
