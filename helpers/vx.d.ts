@@ -16,6 +16,8 @@ export interface Workspace {
 	cacheDir?: string;
 	cacheRetention?: CacheRetention;
 	concurrency?: number;
+	/** "./tools/executor": a path from the root, or an absolute one */
+	executors?: string[];
 	projects?: string[];
 	rules?: Rules;
 	timeout?: Milliseconds;
@@ -64,6 +66,8 @@ export interface Exec {
 	persistent?: Persistent;
 	/** Attempts after the first one. */
 	retries?: number;
+	/** Whether another machine may run it; "only": never this one. */
+	remote?: boolean | "only";
 	sandbox?: Sandbox;
 	timeout?: Milliseconds;
 }

@@ -32,6 +32,11 @@ static const struct shape size_shape = {
 static const struct shape duration_shape = {
 	.schema = "'type': 'string', 'pattern': '^0*[1-9][0-9]*[smhd]$'"};
 
+/* What has no slash would have to be looked up, and what is above the root is not of the workspace. */
+static const struct shape executors_shape = {
+	.schema = "'type': 'array', 'items': { 'type': 'string', "
+		  "'pattern': '^\\.?(/(?!\\.{0,2}(/|$))[^/]+)+$' }"};
+
 static const struct field rules_fields[] = {
 	{"exclusiveOutputs", FIELD_HERE,
 		"No path is an output of two tasks. Without it a task may add to the outputs of "
@@ -71,6 +76,10 @@ static const struct field workspace_fields[] = {
 		"How many commands run at a time; by default the usable cores. --concurrency "
 		"outranks it.",
 		&concurrency_shape},
+	{"executors", FIELD_HERE,
+		"Programs that are asked, in this order, whether they execute a task; what none "
+		"takes vx executes itself.",
+		&executors_shape},
 	{"projects", FIELD_HERE,
 		"Patterns, from the workspace's root: which directories are projects; ! takes "
 		"back. By default the package manager's list.",
@@ -296,6 +305,22 @@ parse_rules(const struct json_at *at, const json_t *value, struct settings *s, s
 }
 
 static int
+check_executor(const struct json_at *at, const char *s, struct err *e)
+{
+	cleanup_free char *normal = path_normalise(s), *again = NULL;
+
+	if (*s != '/' && strncmp(s, "./", 2) != 0)
+		return json_error(at, e,
+			"'%s' is looked up nowhere: write './…' for a file of the workspace, or an "
+			"absolute path",
+			s);
+	again = xasprintf("%s%s", *s == '/' ? "" : "./", normal);
+	if (!*normal || !strcmp(normal, "/") || strcmp(again, s) != 0)
+		return json_error(at, e, "'%s': write the path of a file, without '.', '..' and '//' in it", s);
+	return 0;
+}
+
+static int
 parse_settings(const struct json_doc *doc, int rootfd, struct arena *a, struct settings *ret,
 	struct err *e)
 {
@@ -323,6 +348,9 @@ parse_settings(const struct json_doc *doc, int rootfd, struct arena *a, struct s
 			r = field_timeout(&at, v, &s.timeout_ms, e);
 		else if (!strcmp(at.key, "affectedBase"))
 			r = parse_affected_base(&at, v, a, &s, e);
+		else if (!strcmp(at.key, "executors"))
+			r = field_strings(&at, v, a, check_executor, &s.executors,
+				&s.nexecutors, e);
 		else if (!strcmp(at.key, "rules"))
 			r = parse_rules(&at, v, &s, e);
 		else if (!json_is_string(v)) /* $schema */

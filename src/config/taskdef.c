@@ -58,6 +58,7 @@ static const struct shape persistent_shape = {
 static const struct shape retries_shape = {
 	.schema = "'type': 'integer', 'minimum': 0, 'maximum': 1000"};
 _Static_assert(TASKDEF_RETRIES_MAX == 1000, "as in the shape");
+static const struct shape remote_shape = {.schema = "'enum': [true, false, 'only']"};
 
 static const struct field exec_fields[] = {
 	{"command", FIELD_HERE, "What sh -c runs in the project's directory.", &field_text_shape},
@@ -72,6 +73,10 @@ static const struct field exec_fields[] = {
 		"How many times the command is run again when it has failed. The last attempt "
 		"decides.",
 		&retries_shape},
+	{"remote", FIELD_HERE,
+		"Whether an executor on another machine may run the command: true; false; or "
+		"\"only\", never this machine, where such a task does nothing. In no key.",
+		&remote_shape},
 	{"sandbox", FIELD_HERE,
 		"The command runs in a sandbox that grants what this says; {} grants nothing.",
 		&sandboxdef_shape},
@@ -80,7 +85,6 @@ static const struct field exec_fields[] = {
 		"task: until it is ready.",
 		&field_timeout_shape},
 	{"interactive", FIELD_NOT, NULL, NULL},
-	{"remote", FIELD_NOT, NULL, NULL},
 	{"resources", FIELD_NOT, "'concurrency' in vx.workspace.json is the only limit", NULL},
 	{"args", FIELD_FOREIGN, "write them into 'command'", NULL},
 	{"cache", FIELD_FOREIGN, "belongs beside 'exec'", NULL},
@@ -116,7 +120,6 @@ static const struct field task_fields[] = {
 	{"description", FIELD_HERE, "What the task is for, for people.", &field_any_text_shape},
 	{"exec", FIELD_HERE, "What runs. A task without it is a group.", &exec_shape},
 	{"interactive", FIELD_NOT, NULL, NULL},
-	{"remote", FIELD_NOT, NULL, NULL},
 	{"args", FIELD_FOREIGN, "write them into exec.command", NULL},
 	{"cmd", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
 	{"command", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
@@ -146,6 +149,7 @@ static const struct field task_fields[] = {
 	{"retry", FIELD_FOREIGN, "write exec.retries: how many times it is run again", NULL},
 	{"secret", FIELD_FOREIGN, "belongs in exec.env: write exec.env.secret", NULL},
 	{"service", FIELD_FOREIGN, "write exec.persistent: {}", NULL},
+	{"remote", FIELD_FOREIGN, "belongs in 'exec': write exec.remote", NULL},
 	{"run", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
 	{"sandbox", FIELD_FOREIGN, "belongs in 'exec': write exec.sandbox", NULL},
 	{"script", FIELD_FOREIGN, "write exec: { \"command\": \"…\" }", NULL},
@@ -395,6 +399,21 @@ parse_retries(const struct json_at *at, const json_t *value, struct taskdef *t, 
 }
 
 static int
+parse_remote(const struct json_at *at, const json_t *value, struct taskdef *t, struct err *e)
+{
+	const char *s = json_c_string(value);
+
+	if (!json_is_boolean(value) && !(s && !strcmp(s, "only")))
+		return json_error(at, e, "is %s: write true, false or \"only\"",
+			s ? "another string" : json_kind(value));
+	t->remote = s ? REMOTE_ONLY : json_is_true(value) ? REMOTE_MAY : REMOTE_NEVER;
+	if (s && t->sandbox)
+		return json_error(at, e,
+			"a sandboxed task is executed by this machine: leave 'sandbox' out, or this");
+	return 0;
+}
+
+static int
 parse_exec(const struct json_at *at, const json_t *value, const char *dir, struct arena *a,
 	struct taskdef *t, struct err *e)
 {
@@ -422,7 +441,34 @@ parse_exec(const struct json_at *at, const json_t *value, const char *dir, struc
 	if (v && parse_retries(&here, v, t, e) < 0)
 		return -1;
 	v = json_member(value, at, "sandbox", &here);
-	return v ? sandboxdef_parse(&here, v, dir, t->persistent, a, &t->sandbox, e) : 0;
+	if (v && sandboxdef_parse(&here, v, dir, t->persistent, a, &t->sandbox, e) < 0)
+		return -1;
+	v = json_member(value, at, "remote", &here);
+	return v ? parse_remote(&here, v, t, e) : 0;
+}
+
+/* Who executes it is no part of what is executed. */
+static void
+add_canonical(const json_t *task, const json_t *exec, struct strbuf *out)
+{
+	json_t bare_task = *task, bare_exec;
+
+	if (!json_object_get(exec, "remote")) {
+		json_canonical(task, out);
+		return;
+	}
+	bare_exec = *exec;
+	bare_exec.n = 0;
+	bare_exec.items = xcalloc(exec->n, sizeof(*exec->items));
+	for (size_t i = 0; i < exec->n; i++)
+		if (strcmp(exec->items[i].key, "remote") != 0)
+			bare_exec.items[bare_exec.n++] = exec->items[i];
+	bare_task.items = xcalloc(task->n, sizeof(*task->items));
+	for (size_t i = 0; i < task->n; i++)
+		bare_task.items[i] = &task->items[i] == exec ? bare_exec : task->items[i];
+	json_canonical(&bare_task, out);
+	free(bare_exec.items);
+	free(bare_task.items);
 }
 
 /* The micro-syntax of dependsOn (spec/config.md §3). */
@@ -537,6 +583,13 @@ parse_task(const struct json_at *at, const json_t *value, const char *dir, struc
 		return json_error_key(&here, e,
 			"a group runs nothing and has no results: leave 'cache' "
 			"out");
+	if (!cache && t->remote == REMOTE_ONLY) {
+		const struct json_at in_exec = {at->doc, at, "exec", 0},
+				     remote = {at->doc, &in_exec, "remote", 0};
+
+		return json_error(&remote, e,
+			"\"only\" is for a task with results: write 'cache' beside 'exec'");
+	}
 	if (cache && t->persistent)
 		return json_error_key(
 			&here, e, "a persistent task has no result to keep: leave 'cache' out");
@@ -550,7 +603,7 @@ parse_task(const struct json_at *at, const json_t *value, const char *dir, struc
 		return -1;
 
 	strbuf_grow(&canonical, CANONICAL_ROOM);
-	json_canonical(value, &canonical);
+	add_canonical(value, exec, &canonical);
 	t->canonical = arena_memdupz(a, canonical.buf, canonical.len);
 	return 0;
 }

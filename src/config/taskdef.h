@@ -75,6 +75,12 @@ enum {
 	TASKDEF_RETRIES_MAX = 1000
 };
 
+enum remote_rule {
+	REMOTE_MAY, /* another machine may execute it */
+	REMOTE_NEVER,
+	REMOTE_ONLY, /* never this one */
+};
+
 struct taskdef {
 	const char *name;
 	const char *description; /* NULL */
@@ -90,12 +96,13 @@ struct taskdef {
 	unsigned retries;       /* attempts after the first one; never with persistent */
 	bool persistent;        /* goes on until somebody ends it: never with cache */
 	const char *ready_when; /* a valid regular expression (util/regex.h); NULL: at its start */
+	enum remote_rule remote;    /* in no key */
 	struct sandboxdef *sandbox; /* NULL: no exec.sandbox */
 	struct depspec *depends_on;
 	size_t ndepends_on;
 	struct cachedef *cache; /* NULL: never cached */
 	const char
-		*canonical; /* JSON text of the task object, keys sorted, no blanks: for the key */
+		*canonical; /* JSON text of the task object without exec.remote, keys sorted, no blanks: for the key */
 	/* "packages/a/vx.config.json:12:5", "packages/a/vx.config.ts": for later errors about the task */
 	const char *place;
 };

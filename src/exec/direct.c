@@ -112,7 +112,11 @@ direct_new(struct loop *l, const char *sh)
 {
 	struct direct *d = xcalloc(1, sizeof(*d));
 
-	d->ex = (struct executor){"direct", start, cancel, forward, free_direct};
+	d->ex = (struct executor){.name = "direct",
+		.start = start,
+		.cancel = cancel,
+		.forward = forward,
+		.free = free_direct};
 	d->loop = l;
 	d->sh = xstrdup(sh);
 	return &d->ex;

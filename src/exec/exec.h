@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The executor seam: how the run layer has a command executed, whoever does it. direct.c runs it as
- * it is, sandboxed.c through vx-sandbox, tests/fake/fake-exec.c not at all.
+ * it is, sandboxed.c through vx-sandbox, external.c by a program that somebody else has written,
+ * tests/fake/fake-exec.c not at all.
  *
  * start() returns at once; everything else arrives as callbacks from the loop: output in the order
  * it was read, ready() at most once and denied() where the command is to go on, then done() exactly once. After
@@ -21,6 +22,7 @@ struct exec_job;
 struct loop;
 struct policy;
 struct regex;
+struct taskdef;
 
 enum exec_stream {
 	EXEC_STDOUT = 1,
@@ -38,6 +40,7 @@ enum exec_outcome {
 	EXEC_STOPPED,     /* by cancel() */
 	EXEC_NOT_STARTED, /* could not be started: error says why. A sandbox that could not be set
 			     up */
+	EXEC_BROKEN,      /* nobody can say how it ended: error is what its executor did wrong */
 };
 
 /* One undeclared access (design §8). */
@@ -71,7 +74,7 @@ struct exec_result {
 	bool output_cut;  /* a process left behind still held the pipes when the drain was over */
 	unsigned nkilled; /* background processes of a sandboxed task that were ended */
 	bool left_some;   /* one without a sandbox left some in its group, which go on */
-	struct strbuf error; /* EXEC_NOT_STARTED: cause and remedy */
+	struct strbuf error; /* EXEC_NOT_STARTED: cause and remedy; EXEC_BROKEN */
 
 	/* Sandboxed only. */
 	bool sandboxed;
@@ -92,7 +95,26 @@ struct exec_result {
 	 * receiver applies or drops it (exec/commit.h), and frees it. */
 	struct commit *commit;
 };
+void exec_result_init(struct exec_result *r);
 void exec_result_release(struct exec_result *r); /* frees all but commit */
+
+/* What an executor is asked by: whether it takes the task. */
+struct exec_view {
+	const char *task_id, *project_name;
+	const char *project_dir; /* from the workspace's root, "." for that */
+	const char *command;
+	bool pinned_local, cacheable;
+};
+
+/* What an executor that is not of vx is told of a task, beside the rest of the request. */
+struct exec_handed {
+	const struct taskdef *def;
+	const char *root, *cwd;     /* absolute */
+	const char *const *forward; /* the arguments that are at the end of the command */
+	size_t nforward;
+	const char *cache_key; /* NULL: none that anything is kept by */
+	bool refresh;          /* what is kept by that key is not wanted */
+};
 
 struct exec_request {
 	const char *id;      /* "app#test", for errors */
@@ -102,6 +124,7 @@ struct exec_request {
 	uint64_t timeout_ms; /* 0: none */
 	uint64_t grace_ms;
 	const struct policy *policy; /* NULL for direct; else outlives the job */
+	const struct exec_handed *handed; /* for external.c; borrowed until start returns */
 	/*
 	 * The command is to go on until somebody ends it. Its standard input is a pipe that nobody writes
 	 * and that stays open as long as vx lives. The timeout bounds only the time until it is ready: at
@@ -134,6 +157,14 @@ struct executor {
 	/* Terminal stop and continue (SIGSTOP, SIGCONT) to the job's group, where it has one. */
 	void (*forward)(struct executor *ex, struct exec_job *job, int sig);
 	void (*free)(struct executor *ex);
+
+	/* One that is not of vx, which is asked before it is given anything: */
+	bool remote;       /* it is on another machine */
+	unsigned capacity; /* how many it takes at a time, which take no place here; 0: they do */
+	/* answer() comes from the loop, once, unless the executor breaks. v is borrowed until ask returns; -1: it
+	 * cannot be asked. */
+	int (*ask)(struct executor *ex, const struct exec_view *v,
+		void (*answer)(void *ctx, bool takes), void *ctx, struct err *e);
 };
 
 /* exec/direct.c. `sh` is resolved by the caller once, on vx's own PATH (absolute path). */

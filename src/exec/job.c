@@ -313,12 +313,10 @@ describe(struct exec_job *j, struct exec_result *r)
 static void
 finish(struct exec_job *j)
 {
-	struct exec_result r = {.error = STRBUF_INIT,
-		.late = STRVEC_INIT,
-		.notes = STRVEC_INIT,
-		.notices = STRVEC_INIT};
+	struct exec_result r;
 	struct loop_timer *timers[] = {&j->timeout, &j->grace, &j->tick, &j->drain, &j->started};
 
+	exec_result_init(&r);
 	if (j->proc.pid) {
 		r.left_some = goes_on(j);
 		describe(j, &r);
@@ -446,6 +444,15 @@ job_start_failed(struct exec_job *j, struct loop *l, const struct job_ops *ops,
 {
 	init(j, l, ops, rq);
 	fail_later(j, why);
+}
+
+void
+exec_result_init(struct exec_result *r)
+{
+	*r = (struct exec_result){.error = STRBUF_INIT,
+		.late = STRVEC_INIT,
+		.notes = STRVEC_INIT,
+		.notices = STRVEC_INIT};
 }
 
 void

@@ -726,7 +726,11 @@ sandboxed_new(struct loop *l, const struct sandboxed_options *o)
 {
 	struct sandboxed *x = xcalloc(1, sizeof(*x));
 
-	x->ex = (struct executor){"sandboxed", start, cancel, forward, free_sandboxed};
+	x->ex = (struct executor){.name = "sandboxed",
+		.start = start,
+		.cancel = cancel,
+		.forward = forward,
+		.free = free_sandboxed};
 	x->loop = l;
 	x->helper = xstrdup(o->helper);
 	x->sh = program_path(o->sh);

@@ -19,6 +19,7 @@ enum verdict {
 	V_UNKNOWN,
 	V_NO_CACHE,
 	V_PERSISTENT,
+	V_NOOP,
 	V_UNNEEDED,
 	V_LEFT_OUT,
 	V_GROUP,
@@ -33,6 +34,7 @@ static const struct {
 	[V_UNKNOWN] = {"?", "known when its dependencies have run", "unknown"},
 	[V_NO_CACHE] = {"·", "no-cache", "no-cache"},
 	[V_PERSISTENT] = {"·", "persistent", "no-cache"},
+	[V_NOOP] = {"∅", "@noop, only for another machine", "noop"},
 	[V_UNNEEDED] = {"−", "not needed, not started", "not-started"},
 	[V_LEFT_OUT] = {"−", "left out by --exclude-dependencies", "left-out"},
 	[V_GROUP] = {"○", "group", "group"},
@@ -65,7 +67,7 @@ look_up(struct plan *p, struct task *t, struct index **ix, const struct run_opti
 	if (plan_key(p, t, e))
 		return -1;
 	in_place[n->index] = settled && (node_is_idle(n) || n->def->persistent);
-	if (n->left_out || !n->def->cache || !*ix || o->no_read)
+	if (n->left_out || !n->def->cache || n->def->remote == REMOTE_ONLY || !*ix || o->no_read)
 		return 0;
 	/* As in a run: what cannot be looked up is a miss. */
 	if (plan_look_up(p, t, *ix, least, &why)) {
@@ -88,9 +90,11 @@ judge(const struct task *t, bool needed, const struct run_options *o)
 		return V_LEFT_OUT;
 	if (node_is_group(t->node))
 		return V_GROUP;
+	if (task_is_noop(t))
+		return V_NOOP;
 	if (def->persistent)
 		return needed ? V_PERSISTENT : V_UNNEEDED;
-	if (!def->cache || (o->no_read && o->no_write))
+	if (!def->cache || def->remote == REMOTE_ONLY || (o->no_read && o->no_write))
 		return V_NO_CACHE;
 	if (t->found)
 		return V_HIT;
@@ -150,6 +154,8 @@ add_counts(const struct row *rows, size_t ntasks, struct strbuf *out)
 		c[V_NO_CACHE]);
 	if (c[V_UNKNOWN])
 		strbuf_addf(out, ", %zu unknown", c[V_UNKNOWN]);
+	if (c[V_NOOP])
+		strbuf_addf(out, "; %zu only remote, done by nobody", c[V_NOOP]);
 	if (c[V_UNNEEDED])
 		strbuf_addf(out, "; %zu not needed", c[V_UNNEEDED]);
 	if (c[V_LEFT_OUT])
@@ -177,6 +183,15 @@ add_prediction(const struct predicted *pr, struct strbuf *out)
 	strbuf_addch(out, '\n');
 }
 
+/* NULL: nobody executes it, or there is nobody but vx. */
+static const char *
+executor_of(const struct plan *p, const struct task *t)
+{
+	if (!p->w->settings.nexecutors || node_is_idle(t->node) || task_is_noop(t))
+		return NULL;
+	return t->placed_on ? t->placed_on : "local";
+}
+
 static void
 print_text(const struct plan *p, const struct row *rows, const struct predicted *pr,
 	struct strbuf *out)
@@ -194,6 +209,8 @@ print_text(const struct plan *p, const struct row *rows, const struct predicted 
 			strbuf_adds(out, "  ");
 			add_ms(out, rows[i].p50);
 		}
+		if (executor_of(p, t))
+			strbuf_addf(out, "  on %s", executor_of(p, t));
 		strbuf_addch(out, '\n');
 		if (def->description) {
 			strbuf_adds(out, "    ");
@@ -218,7 +235,7 @@ add_member(struct strbuf *out, const char *name, const char *value)
 }
 
 static void
-add_task(const struct task *t, const struct row *row, struct strbuf *out)
+add_task(const struct plan *p, const struct task *t, const struct row *row, struct strbuf *out)
 {
 	const struct node *n = t->node;
 	char hex[DIGEST_HEX];
@@ -247,6 +264,10 @@ add_task(const struct task *t, const struct row *row, struct strbuf *out)
 		json_add_string(n->deps[i]->id, strlen(n->deps[i]->id), out);
 	}
 	strbuf_addch(out, ']');
+	if (executor_of(p, t)) {
+		strbuf_addch(out, ',');
+		add_member(out, "executor", executor_of(p, t));
+	}
 	if (row->has_p50)
 		strbuf_addf(out, ",\"p50Ms\":%llu", (unsigned long long)row->p50);
 	if (row->key_text) {
@@ -263,7 +284,7 @@ print_json(const struct plan *p, const struct row *rows, const struct predicted 
 	strbuf_addf(out, "{\"version\":%d,\"tasks\":[", DRY_VERSION);
 	for (size_t i = 0; i < p->g->n; i++) {
 		strbuf_adds(out, i ? ",\n" : "\n");
-		add_task(&p->tasks[i], &rows[i], out);
+		add_task(p, &p->tasks[i], &rows[i], out);
 	}
 	strbuf_adds(out, "]");
 	if (pr->any || pr->nothing)

@@ -68,6 +68,10 @@ static void
 remove_job(struct sched *s, struct job *j)
 {
 	s->npersistent -= j->task->node->def->persistent;
+	if (j->place) {
+		j->place->nrunning--;
+		s->nelsewhere--;
+	}
 	s->jobs[j->slot] = s->jobs[--s->njobs];
 	s->jobs[j->slot]->slot = j->slot;
 }
@@ -162,11 +166,12 @@ static void
 note_unsaved(struct sched *s, struct job *j)
 {
 	const struct node *up = j->task->unsaved;
-	bool failed = plan_task(s->plan, up)->status == TASK_FAILED;
+	enum task_status status = plan_task(s->plan, up)->status;
 
 	if (sched_keys_hold(s))
 		settle_note(j, "not saved: %s, which it needs, %s", up->id,
-			failed                ? "failed"
+			status == TASK_FAILED ? "failed"
+			: status == TASK_NOOP ? "was executed by nobody"
 			: up->def->persistent ? "has sandbox violations"
 					      : "was not");
 }
@@ -364,7 +369,7 @@ on_done(void *ctx, struct exec_result *r)
 		t->status = TASK_ABORTED;
 	if (t->node->def->persistent)
 		serve_ended(j, r);
-	if (r->outcome == EXEC_NOT_STARTED)
+	if (r->outcome == EXEC_NOT_STARTED || r->outcome == EXEC_BROKEN)
 		error = r->error.buf;
 	if (r->output_cut)
 		settle_note(j,
@@ -476,6 +481,8 @@ make_sandboxed(struct sched *s, struct err *e)
 static struct executor *
 executor_for(struct sched *s, const struct task *t, struct err *e)
 {
+	if (t->placed)
+		return t->placed;
 	if (s->o->fake)
 		return s->o->fake;
 	if (t->sandboxed)
@@ -583,7 +590,10 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	const struct node *n = t->node;
 	const struct taskdef *def = n->def;
 	cleanup_strvec struct strvec env = STRVEC_INIT, notices = STRVEC_INIT;
+	cleanup_free char *dir = NULL;
 	cleanup_close int cwd = -1;
+	char key[DIGEST_HEX];
+	struct exec_handed handed;
 
 	if (check_key(s, j, e) || plan_inputs(s->plan, t, e) || serve_prepare(j, e))
 		return -1;
@@ -619,6 +629,18 @@ start_job(struct sched *s, struct job *j, struct err *e)
 	t->started_ns = (int64_t)clock_wall_ns();
 	if (!t->attempts++)
 		j->first_started_ns = t->started_ns;
+	if (t->has_key)
+		digest_hex(&t->key, key);
+	dir = path_join(s->plan->w->path, n->project->dir);
+	handed = (struct exec_handed){
+		.def = def,
+		.root = s->plan->w->path,
+		.cwd = dir,
+		.forward = s->plan->forward,
+		.nforward = n->requested ? s->plan->nforward : 0,
+		.cache_key = def->cache && t->has_key && !t->tainted ? key : NULL,
+		.refresh = s->o->refresh,
+	};
 	j->handle = j->executor->start(j->executor,
 		&(struct exec_request){
 			.id = n->id,
@@ -628,6 +650,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 			.timeout_ms = t->timeout_ms,
 			.grace_ms = s->o->grace_ms,
 			.policy = j->policy,
+			.handed = &handed,
 			.persistent = def->persistent,
 			.ready_when = j->ready_when,
 			.ready = serve_ready,
@@ -657,7 +680,10 @@ execute_task(struct sched *s, struct task *t)
 	t->state = TASK_RUNNING;
 	/* One that there is none of yet misses, too. */
 	t->cache =
-		n->def->cache && (s->o->read_cache || s->o->write_cache) ? CACHE_MISS : CACHE_NONE;
+		n->def->cache && n->def->remote != REMOTE_ONLY &&
+				(s->o->read_cache || s->o->write_cache)
+			? CACHE_MISS
+			: CACHE_NONE;
 	if (start_job(s, j, &e)) {
 		sched_fail_task(s, t, j, &e);
 		free_job(j);
@@ -666,6 +692,11 @@ execute_task(struct sched *s, struct task *t)
 	GROW(s->jobs, s->njobs + 1, s->jobs_cap);
 	j->slot = s->njobs;
 	s->jobs[s->njobs++] = j;
+	j->place = place_of(s, t);
+	if (j->place) {
+		j->place->nrunning++;
+		s->nelsewhere++;
+	}
 	s->nmoving += t->may_move;
 	s->executed = true;
 	report_started(s->o->report, t, j->shown);

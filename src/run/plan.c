@@ -179,6 +179,7 @@ plan_release(struct plan *p)
 	for (size_t i = 0; p->tasks && i < p->g->n; i++) {
 		inputs_release(&p->tasks[i].inputs);
 		free(p->tasks[i].probes);
+		free(p->tasks[i].placed_on);
 	}
 	probe_set_release(&p->probes);
 	fingerprint_release(&p->fingerprint);

@@ -17,6 +17,7 @@
 
 struct err;
 struct mask;
+struct executor;
 struct moment;
 struct strvec;
 struct workspace;
@@ -35,6 +36,7 @@ enum task_status {
 	TASK_SKIPPED,
 	TASK_ABORTED,
 	TASK_NOT_RUN,
+	TASK_NOOP,    /* only for another machine, and no executor there takes it */
 	TASK_UNNEEDED /* persistent: nothing needed it, or nothing any more before it was ready */
 };
 
@@ -78,6 +80,10 @@ struct task {
 	bool never_ready; /* it failed without having been */
 
 	bool sandboxed; /* to be executed in a sandbox */
+	/* Who executes it, every attempt; NULL: vx itself, or nobody (run/place.c). While there is a run; the name
+	 * stays. */
+	struct executor *placed;
+	char *placed_on;
 	bool looked_up; /* the index was asked */
 	bool found;     /* the index has an entry that this run accepts */
 	struct entry entry;
@@ -123,6 +129,13 @@ struct plan {
 	struct digest *upstream;
 	size_t inputs_cap, upstream_cap;
 };
+
+/* Only another machine may execute it, and none does: known once tasks are placed. */
+static inline bool
+task_is_noop(const struct task *t)
+{
+	return !node_is_idle(t->node) && t->node->def->remote == REMOTE_ONLY && !t->placed_on;
+}
 
 /* Takes over files and fh. The order of graph->nodes is the order of dependencies. */
 int plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct files *files_take,

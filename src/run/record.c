@@ -24,6 +24,7 @@ status_word(const struct task *t)
 	case TASK_ABORTED:
 		return "aborted";
 	case TASK_NOT_RUN:
+	case TASK_NOOP:
 	case TASK_UNNEEDED:
 		break;
 	}
@@ -54,7 +55,7 @@ record_task(struct sched *s, const struct task *t, const struct exec_result *r)
 	size_t n = r ? r->ndenials : 0;
 
 	if (node_is_idle(t->node) || t->status == TASK_ABORTED || t->status == TASK_NOT_RUN ||
-		t->status == TASK_UNNEEDED)
+		t->status == TASK_NOOP || t->status == TASK_UNNEEDED)
 		return;
 	if (n)
 		denials = xcalloc(n, sizeof(*denials));

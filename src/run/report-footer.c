@@ -6,7 +6,7 @@ enum {
 };
 
 struct counts {
-	size_t total, ok, failed, skipped, aborted, not_run, running, current, restored, miss, none;
+	size_t total, ok, failed, skipped, aborted, not_run, noop, running, current, restored, miss, none;
 	uint64_t max, min, sum;
 	size_t executed;
 };
@@ -27,6 +27,9 @@ count(const struct plan *p)
 			continue;
 		case TASK_NOT_RUN:
 			c.not_run++;
+			continue;
+		case TASK_NOOP:
+			c.noop++;
 			continue;
 		case TASK_UNNEEDED:
 			continue;
@@ -146,6 +149,7 @@ report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stop
 	add_part(&out, c.skipped, "skipped", &first);
 	add_part(&out, c.aborted, "aborted", &first);
 	add_part(&out, c.not_run, "not run", &first);
+	add_part(&out, c.noop, "only remote, done by nobody", &first);
 	strbuf_addch(&out, '\n');
 	add_failed(r, &out, p);
 	first = true;

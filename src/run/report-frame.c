@@ -86,6 +86,9 @@ report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_r
 	case TASK_SUCCESS:
 		strbuf_adds(out, report_is_running(t) ? "ready" : "success");
 		break;
+	case TASK_NOOP:
+		strbuf_adds(out, "@noop");
+		break;
 	case TASK_UNNEEDED:
 		strbuf_adds(out, "not needed");
 		break;
@@ -139,6 +142,7 @@ outcome_colour(const struct task *t)
 	case TASK_SKIPPED:
 	case TASK_ABORTED:
 	case TASK_NOT_RUN:
+	case TASK_NOOP:
 	case TASK_UNNEEDED:
 		return YELLOW;
 	case TASK_HIT:
@@ -411,7 +415,7 @@ report_add_line(const struct report *r, struct strbuf *out, const struct report_
 	cleanup_strbuf struct strbuf outcome = STRBUF_INIT, left = STRBUF_INIT;
 	cleanup_strbuf struct strbuf status = STRBUF_INIT, word = STRBUF_INIT;
 	bool executed = t->status != TASK_SKIPPED && t->status != TASK_ABORTED &&
-			t->status != TASK_UNNEEDED;
+			t->status != TASK_NOOP && t->status != TASK_UNNEEDED;
 	static const char *const words[] = {"no-cache", "miss", "fresh", "local"};
 	const char *glyph = "⏺";
 	char time[32];
@@ -434,6 +438,9 @@ report_add_line(const struct report *r, struct strbuf *out, const struct report_
 		break;
 	case TASK_NOT_RUN:
 		glyph = "◌";
+		break;
+	case TASK_NOOP:
+		glyph = "∅";
 		break;
 	case TASK_UNNEEDED:
 		glyph = "−";

@@ -132,6 +132,9 @@ form_of(const struct report *r, const struct task *t, bool has_output)
 		return FORM_LINE;
 	if (t->status == TASK_UNNEEDED)
 		return full ? FORM_LINE : FORM_NOTHING;
+	/* That it succeeds without having done anything should not be missed. */
+	if (t->status == TASK_NOOP)
+		return r->o.logs == LOGS_ERRORS ? FORM_NOTHING : FORM_LINE;
 	if (t->status == TASK_FAILED)
 		return full || (focused && requested) ? FORM_FRAME : FORM_LINE;
 	if (r->o.logs == LOGS_ERRORS)

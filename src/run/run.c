@@ -6,6 +6,7 @@
 #include "cache/outputs.h"
 #include "cache/store.h"
 #include "exec/exec.h"
+#include "exec/external.h"
 #include "exec/guard.h"
 #include "exec/sandboxed.h"
 #include "exec/scratch.h"
@@ -485,6 +486,8 @@ sched_options_of(
 		.default_timeout_by = o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
 		.grace_ms = r->grace_ms,
 		.ready_notice_ms = r->ready_notice_ms,
+		.answer_ms = env_ms("VX_EXECUTOR_ANSWER_MS", EXTERNAL_ANSWER_MS),
+		.refresh = o->no_read && !o->no_write,
 		.guard_pidfd = guard->pidfd,
 	};
 }
@@ -500,7 +503,7 @@ dry(struct run *r, const struct run_options *o, unsigned concurrency, const stru
 	if (loop_new(signals, &r->loop, e))
 		return -1;
 	so = sched_options_of(r, o, concurrency, guard);
-	if (r->plan.probes.n && sched_probe(&so, &stopped_by, e))
+	if ((r->plan.probes.n || r->w.settings.nexecutors) && sched_probe(&so, &stopped_by, e))
 		return -1;
 	return stopped_by ? 128 + stopped_by
 			  : dry_print(&r->plan, r->index, r->history, o, concurrency, product, e);

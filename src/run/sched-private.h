@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files of one run share: sched.c (order and ends), execute.c (commands), serve.c (those that
- * go on), hit.c (what the cache gives), settle.c (what it is given), own.c (whose the outputs on disk are), record.c (what
+ * go on), place.c (by whom they are executed), hit.c (what the cache gives), settle.c (what it is given), own.c (whose the outputs on disk are), record.c (what
  * the history gets). Nobody else includes this.
  */
 #ifndef RUN_SCHED_PRIVATE_H
@@ -60,6 +60,7 @@ struct job {
 	/* Of the attempts that were not the last: */
 	uint64_t spent_ns, spent_cpu_us, spent_rss_kb;
 	int64_t first_started_ns;
+	struct place *place; /* that it takes; NULL: a local one */
 	/* Persistent: */
 	struct regex *ready_when;
 	struct loop_timer notice; /* that it is not ready yet */
@@ -71,6 +72,13 @@ struct job {
 	bool remember;
 };
 
+/* An executor that is not of vx. */
+struct place {
+	struct executor *ex;
+	struct ready ready; /* with a capacity: what waits for one of its places */
+	size_t nrunning;
+};
+
 struct sched {
 	const struct sched_options *o;
 	struct plan *plan;
@@ -78,6 +86,7 @@ struct sched {
 	struct job **jobs;
 	size_t njobs, jobs_cap;
 	size_t npersistent;  /* of the jobs: they take no place */
+	size_t nelsewhere;   /* of the jobs: they take one of their executor's */
 	size_t nserving;     /* of these: ready, so that nobody waits for them */
 	size_t nmoving;      /* commands that run and may write a file that all keys rest on */
 	bool has_bad_server; /* one has failed, or will: something was denied to it */
@@ -93,6 +102,13 @@ struct sched {
 	struct loop_fd guard;
 	struct prober prober;
 	struct executor *direct, *sandboxed;
+	struct place *places; /* in the order of the settings */
+	size_t nplaces, nplaced_left; /* answers that are waited for */
+	bool placing, is_placed;
+	struct err place_failed;
+	bool has_bad_executor; /* one broke, and no task failed with it */
+	bool has_orphans;      /* or had to be killed: what it ran may still run */
+	bool has_priorities;
 	struct scratch_area *area;
 	struct seconds *seconds; /* with `sandboxed` */
 	struct stage *stage;     /* for restores */
@@ -150,6 +166,16 @@ const char **sched_nested_dirs(const struct project *p);
 void execute_task(struct sched *s, struct task *t);
 /* What was denied to it, before it is at its end. */
 void execute_tell_denied(struct job *j, const struct exec_denial *d);
+
+/* place.c */
+/* Decides who executes each task that may yet run. -1: an executor cannot say. */
+int place_tasks(struct sched *s, struct err *e);
+/* While it waits: whether to go on. */
+bool place_is_done(const struct sched *s);
+/* The place whose pool the task belongs to; NULL: it takes a local one. */
+struct place *place_of(const struct sched *s, const struct task *t);
+/* Nothing more is executed: the executors are ended, and heard out. */
+void place_end(struct sched *s);
 
 /* notes.c: what may explain that a sandboxed command failed by itself. Never counted. */
 void notes_on_failure(struct sched *s, struct job *j, const struct exec_result *r);

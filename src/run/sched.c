@@ -51,7 +51,8 @@ tell_unsaved(const struct sched *s)
 bool
 sched_wants_cache(const struct sched *s, const struct task *t)
 {
-	return s->o->index && t->node->def->cache;
+	/* The results of one that is never executed here are never here. */
+	return s->o->index && t->node->def->cache && t->node->def->remote != REMOTE_ONLY;
 }
 
 bool
@@ -197,6 +198,17 @@ probe_ended(void *ctx, struct probe *p)
 		sched_became_ready(ctx, p->own);
 }
 
+/* What needs it is not to be kept: nobody has made what it is to read. */
+static void
+do_nothing(struct sched *s, struct task *t)
+{
+	t->status = TASK_NOOP;
+	t->tainted = true;
+	t->started_ns = (int64_t)clock_wall_ns();
+	sched_report_end(s, t, NULL, NULL, NULL, NULL);
+	sched_end_task(s, t);
+}
+
 void
 sched_became_ready(struct sched *s, struct task *t)
 {
@@ -246,6 +258,10 @@ sched_became_ready(struct sched *s, struct task *t)
 		sched_end_task(s, t);
 		return;
 	}
+	if (s->is_placed && task_is_noop(t)) {
+		do_nothing(s, t);
+		return;
+	}
 	if (!t->looked_up && hit_try(s, t))
 		return;
 	if (t->node->def->persistent)
@@ -257,11 +273,14 @@ sched_became_ready(struct sched *s, struct task *t)
 void
 sched_push(struct sched *s, struct task *t)
 {
+	struct place *place = place_of(s, t);
+
 	t->state = TASK_READY;
 	/* A run in which all is up to date needs none. */
-	if (!s->ready.seq)
+	if (!s->has_priorities)
 		order_priorities(s->plan->g);
-	ready_push(&s->ready, t->node);
+	s->has_priorities = true;
+	ready_push(place ? &place->ready : &s->ready, t->node);
 }
 
 void
@@ -332,11 +351,30 @@ shares_slot(const struct sched *s)
 	return s->o->concurrency == 1;
 }
 
+/* Commands that take a local place. */
+static size_t
+nlocal(const struct sched *s)
+{
+	return s->njobs - s->npersistent - s->nelsewhere + s->prober.nrunning;
+}
+
+static void
+dispatch_elsewhere(struct sched *s)
+{
+	for (size_t i = 0; i < s->nplaces; i++) {
+		struct place *p = &s->places[i];
+
+		while (p->ready.n && may_start(s) && !stop_is_asked() &&
+			p->nrunning < p->ex->capacity)
+			execute_task(s, plan_task(s->plan, ready_pop(&p->ready)));
+	}
+}
+
 static void
 dispatch(struct sched *s)
 {
-	while (may_start(s) && !stop_is_asked() &&
-		s->njobs - s->npersistent + s->prober.nrunning < s->o->concurrency) {
+	dispatch_elsewhere(s);
+	while (may_start(s) && !stop_is_asked() && nlocal(s) < s->o->concurrency) {
 		struct node *n;
 
 		if (shares_slot(s) && sched_restores_left(s))
@@ -391,6 +429,9 @@ graph_is_over(const struct sched *s)
 {
 	bool more = s->ready.n || s->nundecided || prober_has_waiting(&s->prober);
 
+	for (size_t i = 0; i < s->nplaces; i++)
+		more |= s->places[i].ready.n > 0;
+
 	return !s->prober.nrunning && !sched_restores_left(s) && !(more && may_start(s)) &&
 	       serve_is_all(s);
 }
@@ -401,10 +442,15 @@ on_idle(void *ctx)
 	struct sched *s = ctx;
 
 	s->has_orphans = s->has_orphans && !proc_reap_orphans();
+	if (s->placing) {
+		if (place_is_done(s))
+			loop_stop(s->o->loop);
+		return;
+	}
 	serve_decide(s);
 	dispatch(s);
 	if (sched_restores_left(s) && !s->restore_armed &&
-		!(shares_slot(s) && s->njobs - s->npersistent + s->prober.nrunning)) {
+		!(shares_slot(s) && nlocal(s))) {
 		s->restore_timer.at_ns = clock_monotonic_ns();
 		s->restore_armed = true;
 		loop_add_timer(s->o->loop, &s->restore_timer);
@@ -591,9 +637,9 @@ sched_close_books(struct sched *s)
 				sched_report_end(s, t, NULL, NULL, NULL, NULL);
 		}
 		ok &= t->status == TASK_SUCCESS || t->status == TASK_HIT ||
-		      t->status == TASK_UNNEEDED;
+		      t->status == TASK_NOOP || t->status == TASK_UNNEEDED;
 	}
-	s->result->ok = ok;
+	s->result->ok = ok && !s->has_bad_executor;
 	tell_unsaved(s);
 }
 
@@ -640,8 +686,9 @@ shut_down(struct sched *s, bool failed)
 
 	if (failed)
 		cancel_all(s, SIGKILL);
+	place_end(s);
 	/* Processes that left their group are still our descendants: we are their subreaper. */
-	if (s->stopped_by)
+	if (s->stopped_by || s->has_orphans)
 		proc_kill_descendants(
 			NULL, 0, clock_monotonic_ns() + (uint64_t)LAST_KILL_MS * 1000000);
 	loop_remove_timer(o->loop, &s->restore_timer);
@@ -691,7 +738,7 @@ sched_probe(const struct sched_options *o, int *ret_stopped_by, struct err *e)
 	int r = start_up(&s, o, &unused, e);
 
 	if (!r)
-		r = run_shared_probes(&s, e);
+		r = run_shared_probes(&s, e) || place_tasks(&s, e) ? -1 : 0;
 	*ret_stopped_by = s.stopped_by;
 	shut_down(&s, r);
 	return r;
@@ -710,12 +757,17 @@ sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e
 		GROW(ret->history, o->plan->g->n, s.history_cap);
 		r = s.stopped_by ? 0 : classify(&s, e);
 	}
+	/* What is up to date by now is executed by nobody, so that nobody need be asked. */
+	if (!r)
+		r = place_tasks(&s, e);
 	if (!r) {
 		seed(&s);
 		r = loop_run(o->loop, e);
 	}
-	if (!r && !s.in_foreground)
+	if (!r && !s.in_foreground) {
+		place_end(&s);
 		sched_close_books(&s);
+	}
 	ret->stopped_by = s.stopped_by;
 	stage_free(s.stage);
 	shut_down(&s, r);

@@ -53,8 +53,12 @@ struct sched_options {
 	 */
 	void (*in_foreground)(void *ctx, const struct sched_result *res);
 	void *ctx;
-	/* Test seam: executors of the test's own instead of direct and sandboxed. */
-	struct executor *fake;
+	uint64_t answer_ms;   /* what an executor of others gets for an answer */
+	bool refresh;         /* --force: told to them */
+	/* Test seams: an executor of the test's own instead of direct and sandboxed, and others instead of
+	 * those of the settings. */
+	struct executor *fake, **fake_others;
+	size_t nfake_others;
 };
 
 struct sched_result {
@@ -64,8 +68,8 @@ struct sched_result {
 	size_t nhistory;
 };
 
-/* Runs the probes that keys rest on, but for those that wait for a task, and nothing else: before keys
- * are asked for without a run. *ret_stopped_by: as in sched_result. */
+/* Runs the probes that keys rest on, but for those that wait for a task, and places all tasks, and nothing
+ * else: before keys are asked for without a run. *ret_stopped_by: as in sched_result. */
 int sched_probe(const struct sched_options *o, int *ret_stopped_by, struct err *e);
 
 /* Returns 0 when every task has its end, good or bad. -1: vx itself cannot go on (all jobs have

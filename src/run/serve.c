@@ -271,6 +271,7 @@ enter_foreground(struct sched *s)
 	struct report_kept *kept = xcalloc(s->njobs, sizeof(*kept));
 	size_t n = 0;
 
+	place_end(s);
 	sched_close_books(s);
 	for (size_t i = 0; i < s->plan->g->n; i++) {
 		const struct task *t = &s->plan->tasks[i];

@@ -308,6 +308,24 @@ proc_find_outside(const char *name, const char *path, const char *dir)
 	return find(name, path, dir);
 }
 
+char *
+proc_path_outside(const char *path, const char *dir)
+{
+	struct strbuf out = STRBUF_INIT;
+
+	for (;;) {
+		size_t n = strcspn(path, ":");
+
+		if (is_outside(path, n, dir)) {
+			strbuf_adds(&out, out.len ? ":" : "");
+			strbuf_add(&out, path, n);
+		}
+		if (!path[n])
+			return strbuf_take(&out);
+		path += n + 1;
+	}
+}
+
 /* Looking at /proc. */
 
 struct proc_stat {

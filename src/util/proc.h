@@ -61,6 +61,8 @@ char *proc_find(const char *name, const char *path);
 /* The same for a program that vx itself runs: PATH entries that are relative, or lie in `dir`
  * (canonical) by whatever path, do not count. A package can put a `git` or a `sh` there. */
 char *proc_find_outside(const char *name, const char *path, const char *dir);
+/* The PATH value without the entries that do not count there: for such a program's own look-ups. Owned. */
+char *proc_path_outside(const char *path, const char *dir);
 
 /* Whether a live (not zombie) process is left in the group. Zombies do not count: somebody else has
  * to reap them. */

@@ -46,7 +46,7 @@ WHOLE = {
             "build": {
                 "description": "d", "dependsOn": ["gen", "^build", "lib#build", "//#x", "gen.*", "^gen.*"],
                 "exec": {
-                    "command": "make", "timeout": 1, "retries": 1,
+                    "command": "make", "timeout": 1, "retries": 1, "remote": False,
                     "env": {"passThrough": ["A"], "define": {"B": "1"}, "secret": ["C"]},
                     "sandbox": {
                         "allow": {"read": ["src"], "write": ["dist"], "gitConfig": True, "unixSockets": ["/run/x"],
@@ -64,7 +64,7 @@ WHOLE = {
     "workspace": {
         "$schema": "x", "projects": ["packages/*", "!packages/x"], "concurrency": 2, "timeout": 1, "cacheDir": "c",
         "cacheRetention": {"olderThan": "30d", "maxSize": "10G"}, "affectedBase": "origin/main",
-        "rules": {"exclusiveOutputs": True, "upfrontKeys": True}},
+        "rules": {"exclusiveOutputs": True, "upfrontKeys": True}, "executors": ["./tools/x", "/opt/x"]},
 }  # fmt: skip
 
 OTHERS = [None, True, False, 0, 1, -1, 1.5, 2147483648, "", " ", "x", " x", "x ", "a#b", "a*", "^a", "!a", "//", "../x", "/x",

@@ -158,7 +158,11 @@ void
 fake_init(struct fake *f, struct loop *l, const struct fake_script *scripts, void *ctx)
 {
 	*f = (struct fake){
-		.ex = {"fake", start, cancel, forward, free_nothing},
+		.ex = {.name = "fake",
+			.start = start,
+			.cancel = cancel,
+			.forward = forward,
+			.free = free_nothing},
 		.loop = l,
 		.scripts = scripts,
 		.ctx = ctx,
