@@ -315,7 +315,7 @@ check_executor(const struct json_at *at, const char *s, struct err *e)
 			"absolute path",
 			s);
 	again = xasprintf("%s%s", *s == '/' ? "" : "./", normal);
-	if (!*normal || !strcmp(normal, "/") || strcmp(again, s) != 0)
+	if (!*normal || !strcmp(normal, "/") || !strncmp(normal, "../", 3) || strcmp(again, s) != 0)
 		return json_error(at, e, "'%s': write the path of a file, without '.', '..' and '//' in it", s);
 	return 0;
 }

@@ -58,6 +58,7 @@ struct external {
 	char *name;         /* once described */
 	bool handed;        /* a task's environment: what it prints may hold secrets from now on */
 	bool hurry;         /* a kill was asked for */
+	bool abandoned;     /* a task */
 	struct strbuf broken; /* how; empty: it is not */
 	size_t nasked, nrunning;
 	struct entry *entries; /* by id - 1 */
@@ -602,8 +603,12 @@ hear_out(struct external *x)
 			read_errors(x);
 		ended = p[0].revents && !p[1].revents;
 	}
-	if (!ended && !x->broken.len)
+	if (x->broken.len)
+		return;
+	if (!ended)
 		x->o.news(x->o.ctx, &x->ex, EXTERNAL_KILLED, NULL);
+	else if (x->abandoned)
+		x->o.news(x->o.ctx, &x->ex, EXTERNAL_LEFT, NULL);
 }
 
 /* vx itself cannot go on: nobody waits for their ends. */
@@ -696,7 +701,7 @@ abandon(struct exec_job *j)
 	say_cancel(x, j->id, SIGKILL);
 	if (x->broken.len)
 		return;
-	x->hurry = true;
+	x->abandoned = true;
 	exec_result_init(&r);
 	r.outcome = j->stopped;
 	r.exit_code = 128 + SIGKILL;
@@ -723,6 +728,7 @@ stop(struct exec_job *j, enum exec_outcome why, int sig)
 		set_timer(x, &j->grace, j->rq.grace_ms);
 	}
 	loop_remove_timer(x->loop, &j->timeout);
+	x->hurry |= sig == SIGKILL;
 	if (sig == SIGKILL)
 		set_timer(x, &j->grace, 0);
 	else

@@ -17,6 +17,7 @@ enum external_news {
 	EXTERNAL_BROKEN,    /* text says how */
 	EXTERNAL_BLAMED,    /* the same, and tasks have failed with it */
 	EXTERNAL_KILLED,    /* at the end, as it did not end by itself */
+	EXTERNAL_LEFT,      /* at the end: a task that it has not ended may still run */
 };
 
 struct external_options {

@@ -467,8 +467,10 @@ take_knobs(struct run *r, struct err *e)
 {
 	r->grace_ms = EXEC_GRACE_MS;
 	r->ready_notice_ms = READY_NOTICE_MS;
+	r->answer_ms = EXTERNAL_ANSWER_MS;
 	return take_ms("VX_KILL_GRACE_MS", &r->grace_ms, e) ||
-			       take_ms("VX_READY_NOTICE_MS", &r->ready_notice_ms, e)
+			       take_ms("VX_READY_NOTICE_MS", &r->ready_notice_ms, e) ||
+			       take_ms("VX_EXECUTOR_ANSWER_MS", &r->answer_ms, e)
 		       ? -1
 		       : 0;
 }
@@ -486,7 +488,7 @@ sched_options_of(
 		.default_timeout_by = o->timeout_ms ? "--timeout" : r->w.settings.timeout_by,
 		.grace_ms = r->grace_ms,
 		.ready_notice_ms = r->ready_notice_ms,
-		.answer_ms = env_ms("VX_EXECUTOR_ANSWER_MS", EXTERNAL_ANSWER_MS),
+		.answer_ms = r->answer_ms,
 		.refresh = o->no_read && !o->no_write,
 		.guard_pidfd = guard->pidfd,
 	};

@@ -154,6 +154,47 @@ free_nothing(struct executor *ex)
 	(void)ex;
 }
 
+struct question {
+	struct fake *f;
+	struct loop_timer timer;
+	void (*answer)(void *ctx, bool takes);
+	void *ctx;
+	bool takes;
+};
+
+static void
+answer(struct loop_timer *t)
+{
+	struct question *q = container_of(t, struct question, timer);
+
+	q->answer(q->ctx, q->takes);
+	free(q);
+}
+
+static int
+ask(struct executor *ex, const struct exec_view *v, void (*fn)(void *ctx, bool takes), void *ctx,
+	struct err *e)
+{
+	struct fake *f = container_of(ex, struct fake, ex);
+	struct question *q = xcalloc(1, sizeof(*q));
+	size_t n = strlen(f->asked);
+	char word[80];
+
+	(void)e;
+	snprintf(f->asked + n, sizeof(f->asked) - n, "%s%s ", v->task_id,
+		v->pinned_local ? "-" : "");
+	snprintf(word, sizeof(word), "%s ", v->task_id);
+	*q = (struct question){.f = f,
+		.timer = {.at_ns = clock_monotonic_ns(), .fire = answer},
+		.answer = fn,
+		.ctx = ctx,
+		.takes = f->takes && strstr(f->takes, word)};
+	loop_add_timer(f->loop, &q->timer);
+	if (f->on_ask)
+		f->on_ask(f, v->task_id);
+	return 0;
+}
+
 void
 fake_init(struct fake *f, struct loop *l, const struct fake_script *scripts, void *ctx)
 {
@@ -162,7 +203,8 @@ fake_init(struct fake *f, struct loop *l, const struct fake_script *scripts, voi
 			.start = start,
 			.cancel = cancel,
 			.forward = forward,
-			.free = free_nothing},
+			.free = free_nothing,
+			.ask = ask},
 		.loop = l,
 		.scripts = scripts,
 		.ctx = ctx,

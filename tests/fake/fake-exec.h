@@ -33,6 +33,11 @@ struct fake {
 	char ends[2048]; /* as `order`, of those that were cancelled, in the order of that */
 	struct exec_job *jobs;
 	void (*on_start)(struct fake *f, const char *id);
+	/* As one that is asked: what it takes, as in `order`, and what it was asked about; "-" behind what is
+	 * pinned. */
+	const char *takes;
+	char asked[2048];
+	void (*on_ask)(struct fake *f, const char *id);
 };
 
 /* That persistent one is ready now. */

@@ -120,7 +120,7 @@ make_workspace(void)
 }
 
 /* One run; what happened is left in these. */
-static struct fake fake;
+static struct fake fake, far, near;
 static struct sched_result result;
 static size_t nhits, nskipped;
 static const char *blocked_by;
@@ -132,7 +132,30 @@ struct run_with {
 	enum continue_mode cont;
 	void (*in_foreground)(void *ctx, const struct sched_result *res);
 	void (*on_start)(struct fake *f, const char *id);
+	/* Executors of others: the first is remote; NULL: there are none. */
+	const char *far_takes, *near_takes;
+	unsigned far_capacity;
+	void (*on_ask)(struct fake *f, const char *id);
 };
+
+/* They stand for programs, which have names of their own. */
+static struct executor **
+make_others(const struct run_with *with, struct loop *loop)
+{
+	static struct executor *others[] = {&far.ex, &near.ex};
+
+	fake_init(&far, loop, with->scripts, NULL);
+	fake_init(&near, loop, with->scripts, NULL);
+	far.ex.name = "far";
+	far.ex.remote = true;
+	far.ex.capacity = with->far_capacity;
+	far.takes = with->far_takes;
+	far.on_ask = with->on_ask;
+	far.on_start = with->on_start;
+	near.ex.name = "near";
+	near.takes = with->near_takes;
+	return others;
+}
 
 static void
 run(const struct run_with *with)
@@ -204,6 +227,8 @@ run(const struct run_with *with)
 				.in_foreground = with->in_foreground,
 				.ctx = loop,
 				.fake = &fake.ex,
+				.fake_others = make_others(with, loop),
+				.nfake_others = with->far_takes ? 2 : 0,
 			},
 			&result, &e);
 		for (size_t i = 0; i < g.n; i++) {
@@ -276,6 +301,22 @@ interrupt_probe(struct fake *f, const char *id)
 	(void)f;
 	if (!strcmp(id, "w"))
 		raise(SIGINT);
+}
+
+static void
+interrupt_test(struct fake *f, const char *id)
+{
+	(void)f;
+	if (!strcmp(id, "b#test"))
+		raise(SIGINT);
+}
+
+static void
+interrupt_question(struct fake *f, const char *id)
+{
+	(void)f;
+	(void)id;
+	raise(SIGINT);
 }
 
 static size_t
@@ -593,6 +634,69 @@ interrupt(struct fake *f, const char *id)
 		raise(SIGINT);
 }
 
+static size_t
+words(const char *s)
+{
+	size_t n = 0;
+
+	for (; (s = strchr(s, ' ')); s++)
+		n++;
+	return n;
+}
+
+/* Builds are in place, so that all tests are ready at once. */
+static void
+test_places(void)
+{
+	static const char tests[] = "a#test b#test c#test x#test ";
+	static const struct fake_script fails[] = {{.id = "b#test", .exit_code = 1}, {0}};
+	static const struct fake_script holds[] = {
+		{.id = "a#test", .holds = true}, {.id = "b#test", .holds = true}, {0}};
+
+	run(&(struct run_with){.tasks = {"build"}});
+	run(&(struct run_with){.tasks = {"test"},
+		.concurrency = 1,
+		.far_takes = tests,
+		.far_capacity = 3});
+	ok(result.ok && words(far.order) == 4 && !*fake.order, "one takes all: %s", far.order);
+	ok_int(far.most, 3, "and as many at a time as it can, whatever may run here");
+	ok(words(far.asked) == 4 && !*near.asked, "what is up to date, or taken, is asked about by nobody");
+	run(&(struct run_with){.tasks = {"test"},
+		.concurrency = 1,
+		.far_takes = "b#test ",
+		.far_capacity = 3,
+		.near_takes = "a#test x#test "});
+	ok_str(far.order, "b#test ", "each gets what it takes");
+	ok(words(near.order) == 2 && strstr(near.order, "a#test ") && strstr(near.order, "x#test "),
+		"in the order of the executors: %s", near.order);
+	ok_str(fake.order, "c#test ", "and what is left is executed here");
+	ok_int(near.most, 1, "without a capacity it takes a place here");
+	run(&(struct run_with){
+		.tasks = {"test"}, .scripts = fails, .far_takes = tests, .far_capacity = 9});
+	ok(!result.ok && words(far.order) == 4, "one that fails there fails the run");
+	run(&(struct run_with){.tasks = {"e2e", "prep"}, .far_takes = "", .near_takes = ""});
+	ok(!strstr(near.asked, "#db") && !strstr(near.asked, "#api"),
+		"nobody is asked about a persistent task: %s", near.asked);
+	ok(strstr(near.asked, "a#e2e- ") && strstr(near.asked, "a#prep- ") && !strstr(far.asked, "e2e"),
+		"what needs one is pinned");
+	ok(strstr(near.asked, "a#") && !strstr(near.asked, "#up"), "a group is nobody's");
+	run(&(struct run_with){.tasks = {"test"}, .far_takes = tests, .on_ask = interrupt_question});
+	ok(result.stopped_by == SIGINT && !*far.order && !*fake.order,
+		"a signal while answers are waited for: nothing is started");
+	run(&(struct run_with){.tasks = {"test"},
+		.scripts = holds,
+		.far_takes = tests,
+		.far_capacity = 2,
+		.on_start = interrupt_test});
+	ok(result.stopped_by == SIGINT && far.cancels == 2 && !far.running,
+		"a signal reaches those that run there");
+	put("packages/a/src/in.txt", "placed\n");
+	run(&(struct run_with){.tasks = {"build"}, .far_takes = "a#build b#build c#build x#build "});
+	ok(result.ok && strstr(far.order, "a#build") && !*fake.order, "a cached task runs there, too");
+	run(&(struct run_with){.tasks = {"build"}, .far_takes = "a#build "});
+	ok(!*far.order && !*far.asked, "and its result is kept");
+}
+
 int
 main(void)
 {
@@ -661,6 +765,7 @@ main(void)
 	test_servers();
 	test_probes();
 	test_attempts();
+	test_places();
 	fs_remove_tree(AT_FDCWD, dir);
 	sched_result_release(&result);
 	return tap_done();
