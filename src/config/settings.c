@@ -316,7 +316,8 @@ check_executor(const struct json_at *at, const char *s, struct err *e)
 			s);
 	again = xasprintf("%s%s", *s == '/' ? "" : "./", normal);
 	if (!*normal || !strcmp(normal, "/") || !strncmp(normal, "../", 3) || strcmp(again, s) != 0)
-		return json_error(at, e, "'%s': write the path of a file, without '.', '..' and '//' in it", s);
+		return json_error(at, e,
+			"'%s': write the path of a file, without '.', '..' and '//' in it", s);
 	return 0;
 }
 
@@ -349,8 +350,8 @@ parse_settings(const struct json_doc *doc, int rootfd, struct arena *a, struct s
 		else if (!strcmp(at.key, "affectedBase"))
 			r = parse_affected_base(&at, v, a, &s, e);
 		else if (!strcmp(at.key, "executors"))
-			r = field_strings(&at, v, a, check_executor, &s.executors,
-				&s.nexecutors, e);
+			r = field_strings(
+				&at, v, a, check_executor, &s.executors, &s.nexecutors, e);
 		else if (!strcmp(at.key, "rules"))
 			r = parse_rules(&at, v, &s, e);
 		else if (!json_is_string(v)) /* $schema */

@@ -22,7 +22,8 @@ struct settings {
 	const char *cache_dir;  /* as written, NULL: not set */
 	const char *affected_base;
 	bool exclusive_outputs, upfront_keys; /* rules */
-	const char **executors; /* absolute, or "./" and a path from the root; in the order in which they are asked */
+	const char **
+		executors; /* absolute, or "./" and a path from the root; in the order in which they are asked */
 	size_t nexecutors;
 	/* cacheRetention; 0: no limit */
 	uint64_t cache_older_than_ns;

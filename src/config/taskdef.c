@@ -74,8 +74,9 @@ static const struct field exec_fields[] = {
 		"decides.",
 		&retries_shape},
 	{"remote", FIELD_HERE,
-		"Whether an executor on another machine may run the command: true; false; or "
-		"\"only\", never this machine, where such a task does nothing. In no key.",
+		"Whether an executor on another machine may run the command: true, false, or "
+		"'only' "
+		"where no other may. In no key.",
 		&remote_shape},
 	{"sandbox", FIELD_HERE,
 		"The command runs in a sandbox that grants what this says; {} grants nothing.",
@@ -409,7 +410,8 @@ parse_remote(const struct json_at *at, const json_t *value, struct taskdef *t, s
 	t->remote = s ? REMOTE_ONLY : json_is_true(value) ? REMOTE_MAY : REMOTE_NEVER;
 	if (s && t->sandbox)
 		return json_error(at, e,
-			"a sandboxed task is executed by this machine: leave 'sandbox' out, or this");
+			"a sandboxed task is executed by this machine: leave 'sandbox' out, or "
+			"this");
 	return 0;
 }
 

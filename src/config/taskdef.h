@@ -101,8 +101,8 @@ struct taskdef {
 	struct depspec *depends_on;
 	size_t ndepends_on;
 	struct cachedef *cache; /* NULL: never cached */
-	const char
-		*canonical; /* JSON text of the task object without exec.remote, keys sorted, no blanks: for the key */
+	const char *
+		canonical; /* JSON text of the task object without exec.remote, keys sorted, no blanks: for the key */
 	/* "packages/a/vx.config.json:12:5", "packages/a/vx.config.ts": for later errors about the task */
 	const char *place;
 };

@@ -123,7 +123,7 @@ struct exec_request {
 	struct strvec *env;  /* borrowed until start returns */
 	uint64_t timeout_ms; /* 0: none */
 	uint64_t grace_ms;
-	const struct policy *policy; /* NULL for direct; else outlives the job */
+	const struct policy *policy;      /* NULL for direct; else outlives the job */
 	const struct exec_handed *handed; /* for external.c; borrowed until start returns */
 	/*
 	 * The command is to go on until somebody ends it. Its standard input is a pipe that nobody writes

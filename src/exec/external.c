@@ -19,15 +19,15 @@
 
 enum {
 	READ_SIZE = 65536,
-	SAID_MAX = 4096, /* of its standard error, the last */
-	SHOWN_MAX = 200, /* of that, in a message */
+	SAID_MAX = 4096,  /* of its standard error, the last */
+	SHOWN_MAX = 200,  /* of that, in a message */
 	KILLED_MS = 2000, /* what SIGKILL gets */
 };
 
 /* What became of an id that vx has given. */
 enum state {
-	ASKED,     /* accepts */
-	RUNNING,   /* execute */
+	ASKED,   /* accepts */
+	RUNNING, /* execute */
 	ABANDONED, /* its end is decided; what still comes of it counts for nothing, until its result */
 	OVER
 };
@@ -55,10 +55,10 @@ struct external {
 	struct strbuf line, said;
 	/* For an answer; for taking what is written; for the collapse, which is never within a call. */
 	struct loop_timer patience, unread, collapse;
-	char *name;         /* once described */
-	bool handed;        /* a task's environment: what it prints may hold secrets from now on */
-	bool hurry;         /* a kill was asked for */
-	bool abandoned;     /* a task */
+	char *name;     /* once described */
+	bool handed;    /* a task's environment: what it prints may hold secrets from now on */
+	bool hurry;     /* a kill was asked for */
+	bool abandoned; /* a task */
 	struct strbuf broken; /* how; empty: it is not */
 	size_t nasked, nrunning;
 	struct entry *entries; /* by id - 1 */
@@ -94,8 +94,8 @@ static void
 add_its_name(const struct external *x, struct strbuf *out)
 {
 	strbuf_adds(out, "executor ");
-	strbuf_add_sanitised(out, x->name ? x->name : x->o.command,
-		strlen(x->name ? x->name : x->o.command));
+	strbuf_add_sanitised(
+		out, x->name ? x->name : x->o.command, strlen(x->name ? x->name : x->o.command));
 }
 
 /* "executor farm: app#build: TEXT; that is a bug of the executor, ./tools/farm". */
@@ -391,8 +391,9 @@ take_message(struct external *x, struct wire_message *m)
 	} else if (m->type == WIRE_FAILED) {
 		take_failure(x, en, m->data.buf);
 	} else if (m->data.len) {
-		en->job->rq.output(en->job->rq.ctx, m->type == WIRE_STDOUT ? EXEC_STDOUT : EXEC_STDERR,
-			m->data.buf, m->data.len);
+		en->job->rq.output(en->job->rq.ctx,
+			m->type == WIRE_STDOUT ? EXEC_STDOUT : EXEC_STDERR, m->data.buf,
+			m->data.len);
 	}
 }
 
@@ -409,8 +410,7 @@ take_line(struct external *x, const char *line, size_t n)
 	char text[160];
 
 	if (r && en && en->state == RUNNING)
-		blame_for_task(x, en, m.id, e.text,
-			m.type == WIRE_RESULT || m.type == WIRE_FAILED);
+		blame_for_task(x, en, m.id, e.text, m.type == WIRE_RESULT || m.type == WIRE_FAILED);
 	else if (r)
 		break_down(x, en ? en->task : NULL, e.text);
 	else if (m.type == WIRE_DESCRIPTION)
@@ -491,7 +491,10 @@ read_errors(struct external *x)
 	ssize_t n = read(x->errors.fd, buf, sizeof(buf));
 
 	if (n > 0) {
-		log_debug("exec", "%s: %.*s", x->o.command, (int)n, buf);
+		cleanup_strbuf struct strbuf shown = STRBUF_INIT;
+
+		strbuf_add_sanitised(&shown, buf, (size_t)n);
+		log_debug("exec", "%s: %s", x->o.command, shown.buf);
 		strbuf_add(&x->said, buf, (size_t)n);
 		if (x->said.len > SAID_MAX) {
 			memmove(x->said.buf, x->said.buf + x->said.len - SAID_MAX, SAID_MAX);
@@ -777,8 +780,13 @@ cancel(struct executor *ex attr_unused, struct exec_job *j, int sig)
 static void
 forward(struct executor *ex, struct exec_job *j attr_unused, int sig)
 {
-	if (of(ex)->proc.pid)
-		kill(-of(ex)->proc.pid, sig);
+	struct external *x = of(ex);
+
+	if (!x->proc.pid)
+		return;
+	kill(-x->proc.pid, sig);
+	if (sig == SIGCONT && x->unread.slot)
+		set_timer(x, &x->unread, x->o.answer_ms);
 }
 
 /* ------------------------------------------------------------------ the start */
@@ -794,8 +802,8 @@ find_program(const struct external_options *o, struct err *e)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		err_set(e, ERR_CONFIG, errno == ELOOP && is_inside ? 0 : errno,
-			"executor %s%s", o->command,
+		err_set(e, ERR_CONFIG, errno == ELOOP && is_inside ? 0 : errno, "executor %s%s",
+			o->command,
 			errno == ELOOP && is_inside
 				? ": there is a symbolic link on the way: name the file itself"
 				: "");
@@ -894,8 +902,7 @@ external_new(struct loop *l, const struct external_options *o, struct err *e)
 		free(x);
 		return NULL;
 	}
-	x->exit = (struct loop_fd){
-		.fd = x->proc.pidfd, .events = LOOP_READ, .ready = exit_ready};
+	x->exit = (struct loop_fd){.fd = x->proc.pidfd, .events = LOOP_READ, .ready = exit_ready};
 	loop_add_fd(l, &x->to);
 	loop_add_fd(l, &x->from);
 	loop_add_fd(l, &x->errors);

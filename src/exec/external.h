@@ -24,9 +24,10 @@ struct external_options {
 	const char *command; /* absolute, or from the workspace's root with "./" before it */
 	int rootfd;
 	const char *root_path;
-	char *const *env;   /* vx's own */
-	uint64_t answer_ms; /* for the next answer to what asks for one, and for taking what is written */
-	uint64_t grace_ms;  /* for ending by itself */
+	char *const *env; /* vx's own */
+	uint64_t
+		answer_ms; /* for the next answer to what asks for one, and for taking what is written */
+	uint64_t grace_ms; /* for ending by itself */
 	/* Never from within external_new, start or ask. */
 	void (*news)(void *ctx, struct executor *ex, enum external_news what, const char *text);
 	void *ctx;

@@ -61,7 +61,8 @@ static int
 wrong(const struct json *v, const char *write, struct err *e)
 {
 	if (json_is_integer(v))
-		return err_set(e, ERR_BUG, 0, "%s is %lld: %s", v->key, (long long)v->integer, write);
+		return err_set(
+			e, ERR_BUG, 0, "%s is %lld: %s", v->key, (long long)v->integer, write);
 	return err_set(e, ERR_BUG, 0, "%s is %s: %s", v->key, json_kind(v), write);
 }
 
@@ -94,8 +95,9 @@ read_number(const struct json *o, const char *key, double max, double *ret, stru
 		d = strtod(v->text, NULL);
 	if (!isfinite(d) || d < 0 || d > max) {
 		if (json_is(v, JSON_REAL))
-			return err_set(e, ERR_BUG, 0, "%s is %.40s: a number from 0 to %.0f is wanted",
-				key, v->text, max);
+			return err_set(e, ERR_BUG, 0,
+				"%s is %.40s: a number from 0 to %.0f is wanted", key, v->text,
+				max);
 		return err_set(e, ERR_BUG, 0, "%s is %s: a number from 0 to %.0f is wanted", key,
 			json_is_integer(v) ? "out of bounds" : json_kind(v), max);
 	}
@@ -199,12 +201,13 @@ read_violation(const struct json *v, size_t i, struct exec_result *r, struct err
 		return err_set(e, ERR_BUG, 0, "violations[%zu] has no %s", i,
 			operation ? "path" : "operation");
 	if (v->n > 2)
-		return err_set(e, ERR_BUG, 0,
-			"violations[%zu] has more than operation and path", i);
+		return err_set(
+			e, ERR_BUG, 0, "violations[%zu] has more than operation and path", i);
 	d.op = operation_of(operation);
 	if (d.op < 0)
 		return err_set(e, ERR_BUG, 0,
-			"violations[%zu].operation is none of read, write, delete, list, connect, socket",
+			"violations[%zu].operation is none of read, write, delete, list, connect, "
+			"socket",
 			i);
 	d.path = xstrdup(path);
 	d.program = xstrdup("");
@@ -263,7 +266,8 @@ read_result(const struct json *o, struct wire_message *m, struct err *e)
 	double ms = 0, cpu_ms = 0, bytes = 0;
 	int64_t code = 0;
 
-	if (read_integer(o, "exitCode", 0, 255, "a whole number from 0 to 255 is wanted", &code, e) ||
+	if (read_integer(
+		    o, "exitCode", 0, 255, "a whole number from 0 to 255 is wanted", &code, e) ||
 		read_number(o, "durationMs", WIRE_DURATION_MAX_MS, &ms, e) ||
 		read_number(o, "cpuMs", 1e15, &cpu_ms, e) ||
 		read_number(o, "peakRssBytes", 1e18, &bytes, e) || check_outputs(o, e) ||
@@ -308,7 +312,8 @@ read_head(const struct json *o, struct wire_message *m, struct err *e)
 	if (m->type == WIRE_NONE) {
 		add_quoted(&shown, type);
 		return err_set(e, ERR_BUG, 0,
-			"type is '%s', which is none of description, accepted, stdout, stderr, result, "
+			"type is '%s', which is none of description, accepted, stdout, stderr, "
+			"result, "
 			"failed",
 			shown.buf);
 	}
@@ -361,7 +366,8 @@ wire_read(const char *line, size_t n, struct wire_message *m, struct err *e)
 	if (json_parse(line, n, "line", false, &doc, &why))
 		return err_set(e, ERR_BUG, 0, "a line is no JSON: %s", why.text);
 	if (!json_is_object(doc.root)) {
-		r = err_set(e, ERR_BUG, 0, "a line is %s: an object is wanted", json_kind(doc.root));
+		r = err_set(
+			e, ERR_BUG, 0, "a line is %s: an object is wanted", json_kind(doc.root));
 	} else {
 		r = read_head(doc.root, m, &why) || read_members(doc.root, m, &why) ? -1 : 0;
 		if (r)
@@ -449,8 +455,8 @@ end(struct writer *w, size_t mark, const char *task, struct err *e)
 	if (!w->bad)
 		return 0;
 	strbuf_truncate(w->out, mark);
-	return err_set(e, ERR_CONFIG, 0,
-		"%s cannot be handed to an executor: its %s is no UTF-8", task, w->bad);
+	return err_set(e, ERR_CONFIG, 0, "%s cannot be handed to an executor: its %s is no UTF-8",
+		task, w->bad);
 }
 
 void
@@ -518,7 +524,8 @@ add_globs(struct writer *w, const char *name, const struct cachedef *c, bool wor
 	strbuf_addch(w->out, '[');
 	for (size_t i = 0; c && i < c->outputs.npos + c->outputs.nneg; i++) {
 		bool back = i >= c->outputs.npos;
-		const struct glob *g = back ? c->outputs.neg[i - c->outputs.npos] : c->outputs.pos[i];
+		const struct glob *g =
+			back ? c->outputs.neg[i - c->outputs.npos] : c->outputs.pos[i];
 		cleanup_free char *text = NULL;
 
 		if (glob_is_workspace(g) != workspace)

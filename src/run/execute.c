@@ -679,11 +679,10 @@ execute_task(struct sched *s, struct task *t)
 	moment_init(&j->moment);
 	t->state = TASK_RUNNING;
 	/* One that there is none of yet misses, too. */
-	t->cache =
-		n->def->cache && n->def->remote != REMOTE_ONLY &&
-				(s->o->read_cache || s->o->write_cache)
-			? CACHE_MISS
-			: CACHE_NONE;
+	t->cache = n->def->cache && n->def->remote != REMOTE_ONLY &&
+				   (s->o->read_cache || s->o->write_cache)
+			   ? CACHE_MISS
+			   : CACHE_NONE;
 	if (start_job(s, j, &e)) {
 		sched_fail_task(s, t, j, &e);
 		free_job(j);

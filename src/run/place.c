@@ -79,7 +79,8 @@ on_news(void *ctx, struct executor *ex, enum external_news what, const char *tex
 	}
 	if (what == EXTERNAL_KILLED && s->o->report && !s->stopped_by)
 		report_notice(s->o->report,
-			"executor %s has not ended %llu ms after its standard input, and was killed",
+			"executor %s has not ended %llu ms after its standard input, and was "
+			"killed",
 			ex->name, (unsigned long long)s->o->grace_ms);
 }
 
@@ -166,8 +167,7 @@ ask_about(struct question *q, bool pinned, struct err *e)
 
 /* All that is left is asked at once. */
 static int
-ask_one(struct sched *s, struct executor *ex, const bool *open, const bool *pinned,
-	struct question *questions, struct err *e)
+ask_one(struct sched *s, struct executor *ex, const bool *open, const bool *pinned, struct err *e)
 {
 	const struct plan *p = s->plan;
 
@@ -177,8 +177,8 @@ ask_one(struct sched *s, struct executor *ex, const bool *open, const bool *pinn
 
 		if (!open[i] || t->placed || (ex->remote ? pinned[i] : only))
 			continue;
-		questions[i] = (struct question){s, t, ex};
-		if (ask_about(&questions[i], pinned[i], e))
+		s->questions[i] = (struct question){s, t, ex};
+		if (ask_about(&s->questions[i], pinned[i], e))
 			return -1;
 	}
 	return wait_for_answers(s, e);
@@ -187,12 +187,12 @@ ask_one(struct sched *s, struct executor *ex, const bool *open, const bool *pinn
 static int
 ask_all(struct sched *s, const bool *open, struct err *e)
 {
-	cleanup_free struct question *questions = xcalloc(s->plan->g->n, sizeof(*questions));
 	cleanup_free bool *pinned = find_pinned(s->plan);
 	int r = 0;
 
+	s->questions = xcalloc(s->plan->g->n, sizeof(*s->questions));
 	for (size_t i = 0; i < s->nplaces && !r && !s->stopped_by; i++)
-		r = ask_one(s, s->places[i].ex, open, pinned, questions, e);
+		r = ask_one(s, s->places[i].ex, open, pinned, e);
 	return r;
 }
 
@@ -255,7 +255,9 @@ place_end(struct sched *s)
 		s->places[i].ex->free(s->places[i].ex);
 		ready_release(&s->places[i].ready);
 	}
+	free(s->questions);
 	free(s->places);
+	s->questions = NULL;
 	s->places = NULL;
 	s->nplaces = 0;
 }

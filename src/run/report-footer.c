@@ -6,7 +6,8 @@ enum {
 };
 
 struct counts {
-	size_t total, ok, failed, skipped, aborted, not_run, noop, running, current, restored, miss, none;
+	size_t total, ok, failed, skipped, aborted, not_run, noop, running, current, restored, miss,
+		none;
 	uint64_t max, min, sum;
 	size_t executed;
 };

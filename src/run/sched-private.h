@@ -21,6 +21,7 @@
 
 struct policy;
 struct project;
+struct question;
 struct regex;
 struct scratch_area;
 struct seconds;
@@ -102,8 +103,9 @@ struct sched {
 	struct loop_fd guard;
 	struct prober prober;
 	struct executor *direct, *sandboxed;
-	struct place *places; /* in the order of the settings */
+	struct place *places;         /* in the order of the settings */
 	size_t nplaces, nplaced_left; /* answers that are waited for */
+	struct question *questions;   /* that executors are asked; answers may come late */
 	bool placing, is_placed;
 	struct err place_failed;
 	bool has_bad_executor; /* one broke, and no task failed with it */

@@ -449,8 +449,7 @@ on_idle(void *ctx)
 	}
 	serve_decide(s);
 	dispatch(s);
-	if (sched_restores_left(s) && !s->restore_armed &&
-		!(shares_slot(s) && nlocal(s))) {
+	if (sched_restores_left(s) && !s->restore_armed && !(shares_slot(s) && nlocal(s))) {
 		s->restore_timer.at_ns = clock_monotonic_ns();
 		s->restore_armed = true;
 		loop_add_timer(s->o->loop, &s->restore_timer);

@@ -53,8 +53,8 @@ struct sched_options {
 	 */
 	void (*in_foreground)(void *ctx, const struct sched_result *res);
 	void *ctx;
-	uint64_t answer_ms;   /* what an executor of others gets for an answer */
-	bool refresh;         /* --force: told to them */
+	uint64_t answer_ms; /* what an executor of others gets for an answer */
+	bool refresh;       /* --force: told to them */
 	/* Test seams: an executor of the test's own instead of direct and sandboxed, and others instead of
 	 * those of the settings. */
 	struct executor *fake, **fake_others;

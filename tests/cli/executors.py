@@ -236,7 +236,7 @@ BEFORE = [
     ("describe", "an unknown member", description(capasity=2), "description: 'capasity' is no member of it"),
     ("describe", "twice", description() * 2, "it has described itself twice"),
     ("describe", "an answer to nothing", [say(type="accepted", id=1, accepts=True)], "it says something else before its description"),
-    ("accepts", "silence", [], r"executor x: p#a: no answer to accepts within 300 ms"),
+    ("accepts", "silence", [], r"executor x: p#a: no answer to accepts within 3000 ms"),
     ("accepts", "a number", [say(type="accepted", id="@", accepts=1)], r"p#a: accepted: accepts is 1: true or false is wanted"),
     ("accepts", "nothing", [say(type="accepted", id="@")], "p#a: accepted: accepts is missing"),
     ("accepts", "an unknown id", [say(type="accepted", id=99, accepts=True)], "accepted has the id 99, which vx has not given"),
@@ -297,11 +297,12 @@ def wrong():
     workspace({"a": task()})
     for when, name, steps, why in BEFORE:
         scripted({when: steps})
-        r = vx("a", VX_EXECUTOR_ANSWER_MS="300")
+        limit = "" if name != "silence" else "300" if when == "describe" else "3000"
+        r = vx("a", VX_EXECUTOR_ANSWER_MS=limit)
         ok(r.returncode == 2 and re.search(why.encode(), r.stdout) and r.stdout.count(b"\n") == 1, f"{when}: {name}", why, shown(r))
     for name, steps, why in WHILE:
         scripted({"execute": steps})
-        r = vx("a", VX_EXECUTOR_ANSWER_MS="300")
+        r = vx("a")
         text = r.stdout.decode("utf-8", "replace")
         ok(r.returncode == 1 and re.search("(?m)^vx: .*" + why, text) and "executor x" in text and "secret" not in text,
            f"execute: {name}", why, shown(r))  # fmt: skip
@@ -340,7 +341,7 @@ def stubborn():
     ok(r.returncode == 1 and b"timed out after 300ms (exec.timeout), exit 143)" in r.stdout, "a result after cancel is no success", shown(r))
     ok([m["signal"] for m in messages() if m["type"] == "cancel"] == ["SIGTERM"], "it was asked once")
     scripted({"execute": [], "cancel": []})
-    r = vx("slow", VX_KILL_GRACE_MS="200")
+    r = vx("slow", VX_KILL_GRACE_MS="1000")
     ok(r.returncode == 1 and b"timed out after 300ms (exec.timeout), exit 137)" in r.stdout, "one that never ends is abandoned", shown(r))
     ok([m["signal"] for m in messages() if m["type"] == "cancel"][1:] == ["SIGTERM", "SIGKILL"], "after a last word")
     # late, and dropped: the second cancel comes when the task is over
@@ -353,8 +354,8 @@ def stubborn():
     scripted({"execute": [{"flood": {"type": "stdout", "id": "@", "data": base64.b64encode(b"x" * 60000).decode()}}]})
     r = vx("slow", VX_KILL_GRACE_MS="200")
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    ok(r.returncode == 1 and b"exit 137)" in r.stdout and len(r.stdout) < 40 << 30, "a flood is stopped", r.returncode)
-    ok(peak < 300 << 10 or "asan" in os.environ.get("VX_SANITIZED", ""), "and held nowhere", f"{peak} KiB")
+    ok(r.returncode == 1 and b"exit 137)" in r.stdout, "a flood is stopped", r.returncode)
+    ok(peak < 200 << 10 or b"__asan_init" in (BUILD / "vx").read_bytes(), "and held nowhere", f"{peak} KiB")
     scripted({"end": [{"hold": 1}]})
     r = vx("a", VX_KILL_GRACE_MS="200")
     ok(r.returncode == 0 and b"executor x has not ended 200 ms after its standard input, and was killed" in r.stdout,
@@ -365,9 +366,14 @@ def stubborn():
     # more than a pipe holds, and nobody reads
     workspace({f"t{i}": task("x" * 4000) for i in range(40)})
     scripted({"accepts": [{"hold": 1}]})
-    r = vx("--all", *[f"t{i}" for i in range(40)], VX_EXECUTOR_ANSWER_MS="300")
-    ok(r.returncode == 2 and re.search(b"has not read its standard input for 300 ms|no answer to accepts", r.stdout),
+    r = vx("--all", *[f"t{i}" for i in range(40)], VX_EXECUTOR_ANSWER_MS="3000")
+    ok(r.returncode == 2 and re.search(b"has not read its standard input for 3000 ms|no answer to accepts", r.stdout),
        "one that does not read is found out", shown(r))  # fmt: skip
+    workspace({"a": task("x" * 100000)})
+    scripted({"accepts": [say(type="accepted", id="@", accepts=True), {"hold": 1}]})
+    r = vx("a", VX_EXECUTOR_ANSWER_MS="3000")
+    ok(r.returncode == 1 and b"it has not read its standard input for 3000 ms" in r.stdout, "nor with a task", r.stdout[-300:])
+    workspace({"t0": task()})
     scripted({"describe": [{"close": 0}, *description(), {"hold": 1}]})
     r = vx("--all", "t0", VX_EXECUTOR_ANSWER_MS="20000")
     ok(r.returncode == 2 and b"it has closed its standard input" in r.stdout, "nor can it close its input", shown(r))
@@ -375,20 +381,37 @@ def stubborn():
     scripted({"execute": [{"close": 0}, {"hold": 1}]})
     r = vx("a", VX_KILL_GRACE_MS="20000")
     ok(r.returncode == 1 and b"p#a" in r.stdout and b"it has closed its standard input" in r.stdout, "nor while a task runs", shown(r))
-    workspace({"a": task()})
+    workspace({"a": task("t")})
     scripted({"execute": [{"hold": 1}]})
-    run = begin("a", VX_KILL_GRACE_MS="20000")
-    while not executed():
-        assert run.poll() is None
+    for name, number, whom, code in (("a second Ctrl-C", signal.SIGINT, "guard", 130), ("kill -9 of vx", signal.SIGKILL, "core", 137)):
+        run = begin("a", VX_KILL_GRACE_MS="20000")
+        told(run, b"$ t\n")
+        if whom == "guard":
+            os.kill(run.pid, signal.SIGINT)
+            told(run, b"once more kills\n")
+        os.kill(run.pid if whom == "guard" else core_of(run.pid), number)
+        run.communicate(timeout=LIMIT)
+        pid = int((WS / "x.log").read_text().splitlines()[0])
+        ok(run.returncode == code and not os.path.exists(f"/proc/{pid}"), f"{name} ends it whatever it does", run.returncode)
+        (WS / "x.log").unlink()
+    scripted({"accepts": [{"sh": "echo up >fifo"}, {"hold": 1}]})
+    os.mkfifo(WS / "fifo")
+    run = begin("a", VX_KILL_GRACE_MS="200")
+    with open(WS / "fifo", encoding="utf-8") as f:
+        f.read()
     os.kill(run.pid, signal.SIGINT)
-    while not any(m["type"] == "cancel" for m in messages()) and run.poll() is None:
-        if (WS / "x.log").read_text().count("\n") >= 4:
-            break
-        os.sched_yield()
-        os.kill(run.pid, signal.SIGINT)
-    out = run.communicate(timeout=LIMIT)[0]
+    run.communicate(timeout=LIMIT)
     pid = int((WS / "x.log").read_text().splitlines()[0])
-    ok(run.returncode == 130 and not os.path.exists(f"/proc/{pid}"), "a second Ctrl-C ends it whatever it does", run.returncode, out)
+    ok(run.returncode == 130 and not os.path.exists(f"/proc/{pid}"), "Ctrl-C while it is asked", run.returncode)
+
+
+def told(run, text):
+    """Until the run has said so."""
+    said = b""
+    while text not in said:
+        piece = os.read(run.stdout.fileno(), 65536)
+        assert piece, said
+        said += piece
 
 
 # --------------------------------------------------------------------------- who gets what
@@ -478,6 +501,8 @@ def request():
     m = executed("tools/x").get("p#a", {})
     ok(r.returncode == 0 and m and not (TOP / "hijacked").exists() and not (WS / "hijacked").exists(),
        "its interpreter is none of the workspace's", shown(r))  # fmt: skip
+    fds = (WS / "tools/x.log").read_text().splitlines()[1]
+    ok(re.fullmatch("0 1 2 [0-9]+ True", fds), "it has its pipes and a session, and nothing else", fds)
     ok(b"executed by x: host-17" in r.stdout and b"(1.5s)" in r.stdout, "where and how long is said", shown(r))
     env = m.pop("env", {})
     ok(re.fullmatch("[0-9a-f]{64}", m.pop("cacheKey", "")) and m == {

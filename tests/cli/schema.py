@@ -35,6 +35,7 @@ ONLY_VX = [
     r"projects\[\d+\]: (?!is (an? |true|false|null))",
     r"\[\d+\]: a task's name may hold no control character",
     r"cacheDir: .* holds (the workspace|a project)",
+    r"exec\.remote: (\"only\" is for|a sandboxed task)",  # one field against others
     r"write a whole number",  # 1.0 is one for a schema
 ]
 

@@ -30,7 +30,8 @@ check(const struct wire_message *m)
 	must(!m->name || (*m->name && strlen(m->name) <= WIRE_NAME_MAX), "a name out of bounds");
 	must(m->capacity <= WIRE_CAPACITY_MAX, "a capacity out of bounds");
 	must(r->exit_code >= 0 && r->exit_code <= 255, "an exit code out of bounds");
-	must(r->duration_ns <= (uint64_t)WIRE_DURATION_MAX_MS * 1000000u, "a duration out of bounds");
+	must(r->duration_ns <= (uint64_t)WIRE_DURATION_MAX_MS * 1000000u,
+		"a duration out of bounds");
 	must(r->ndenials <= DENIALS_MAX && r->ndenials <= r->nfindings, "too many findings");
 	for (size_t i = 0; i < r->ndenials; i++)
 		must(r->denials[i].class == DENIAL_FINDING && *r->denials[i].path, "a finding");

@@ -4,13 +4,15 @@
 
 {"describe": STEPS, "accepts": STEPS, "execute": STEPS, "cancel": STEPS, "end": STEPS, "takes": [task ids]}: what it does at
 each message of vx, and when its input ends. A step that is an object {"say": …} is a message, with @ for the id;
-the others are below. Every message that comes is a line of its name and ".log"; its pid is the first."""
+the others are below. Every message that comes is a line of its name and ".log"; before them are its pid and its
+descriptors."""
 
 import json
 import os
 import signal
 import sys
 
+FDS = sorted(os.listdir("/proc/self/fd"))  # and the one of that
 ME = os.path.abspath(sys.argv[0])
 LOG = open(ME + ".log", "a", encoding="utf-8", buffering=1)  # noqa: SIM115 as long as it lives
 with open(ME + ".json", encoding="utf-8") as f:
@@ -76,7 +78,7 @@ def step(one, message):
 
 
 def main():
-    LOG.write(f"{os.getpid()}\n")
+    LOG.write(f"{os.getpid()}\n{' '.join(FDS)} {os.getpid() == os.getsid(0)}\n")
     for line in sys.stdin:
         LOG.write(line)
         message = json.loads(line)

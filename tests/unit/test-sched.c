@@ -654,13 +654,12 @@ test_places(void)
 		{.id = "a#test", .holds = true}, {.id = "b#test", .holds = true}, {0}};
 
 	run(&(struct run_with){.tasks = {"build"}});
-	run(&(struct run_with){.tasks = {"test"},
-		.concurrency = 1,
-		.far_takes = tests,
-		.far_capacity = 3});
+	run(&(struct run_with){
+		.tasks = {"test"}, .concurrency = 1, .far_takes = tests, .far_capacity = 3});
 	ok(result.ok && words(far.order) == 4 && !*fake.order, "one takes all: %s", far.order);
 	ok_int(far.most, 3, "and as many at a time as it can, whatever may run here");
-	ok(words(far.asked) == 4 && !*near.asked, "what is up to date, or taken, is asked about by nobody");
+	ok(words(far.asked) == 4 && !*near.asked,
+		"what is up to date, or taken, is asked about by nobody");
 	run(&(struct run_with){.tasks = {"test"},
 		.concurrency = 1,
 		.far_takes = "b#test ",
@@ -677,10 +676,12 @@ test_places(void)
 	run(&(struct run_with){.tasks = {"e2e", "prep"}, .far_takes = "", .near_takes = ""});
 	ok(!strstr(near.asked, "#db") && !strstr(near.asked, "#api"),
 		"nobody is asked about a persistent task: %s", near.asked);
-	ok(strstr(near.asked, "a#e2e- ") && strstr(near.asked, "a#prep- ") && !strstr(far.asked, "e2e"),
+	ok(strstr(near.asked, "a#e2e- ") && strstr(near.asked, "a#prep- ") &&
+			!strstr(far.asked, "e2e"),
 		"what needs one is pinned");
 	ok(strstr(near.asked, "a#") && !strstr(near.asked, "#up"), "a group is nobody's");
-	run(&(struct run_with){.tasks = {"test"}, .far_takes = tests, .on_ask = interrupt_question});
+	run(&(struct run_with){
+		.tasks = {"test"}, .far_takes = tests, .on_ask = interrupt_question});
 	ok(result.stopped_by == SIGINT && !*far.order && !*fake.order,
 		"a signal while answers are waited for: nothing is started");
 	run(&(struct run_with){.tasks = {"test"},
@@ -691,8 +692,10 @@ test_places(void)
 	ok(result.stopped_by == SIGINT && far.cancels == 2 && !far.running,
 		"a signal reaches those that run there");
 	put("packages/a/src/in.txt", "placed\n");
-	run(&(struct run_with){.tasks = {"build"}, .far_takes = "a#build b#build c#build x#build "});
-	ok(result.ok && strstr(far.order, "a#build") && !*fake.order, "a cached task runs there, too");
+	run(&(struct run_with){
+		.tasks = {"build"}, .far_takes = "a#build b#build c#build x#build "});
+	ok(result.ok && strstr(far.order, "a#build") && !*fake.order,
+		"a cached task runs there, too");
 	run(&(struct run_with){.tasks = {"build"}, .far_takes = "a#build "});
 	ok(!*far.order && !*far.asked, "and its result is kept");
 }

@@ -75,7 +75,23 @@ test_fields(void)
 	check_refused("{\"concurency\": 1}",
 		"vx.workspace.json:1:2: concurency: unknown field, did you "
 		"mean 'concurrency'? allowed here: $schema, affectedBase, "
-		"cacheDir, cacheRetention, concurrency, projects, rules, timeout");
+		"cacheDir, cacheRetention, concurrency, executors, projects, rules, timeout");
+	s = accept("{ \"executors\": [\"./tools/x\", \"/opt/x\"] }");
+	ok(s.nexecutors == 2 && !strcmp(s.executors[0], "./tools/x"), "executors, as written");
+	check_refused("{\"executors\": \"./x\"}", "executors: is a string: write an array");
+	check_refused("{\"executors\": [{}]}", "executors[0]: is an object: write a string");
+	check_refused("{\"executors\": [\"x\"]}", "'x' is looked up nowhere: write './…'");
+	check_refused("{\"executors\": [\"tools/x\"]}", "'tools/x' is looked up nowhere");
+	check_refused("{\"executors\": [\"~/x\"]}", "'~/x' is looked up nowhere");
+	check_refused("{\"executors\": [\"../x\"]}", "'../x' is looked up nowhere");
+	check_refused("{\"executors\": [\"./../x\"]}", "write the path of a file, without '.'");
+	check_refused("{\"executors\": [\"./a/../x\"]}", "write the path of a file, without '.'");
+	check_refused("{\"executors\": [\"./a//x\"]}", "write the path of a file, without '.'");
+	check_refused("{\"executors\": [\"././x\"]}", "write the path of a file, without '.'");
+	check_refused("{\"executors\": [\"./x/\"]}", "write the path of a file, without '.'");
+	check_refused("{\"executors\": [\"./\"]}", "write the path of a file, without '.'");
+	check_refused("{\"executors\": [\"/\"]}", "write the path of a file, without '.'");
+	check_refused("{\"executors\": [\"/..\"]}", "write the path of a file, without '.'");
 	check_refused("{\"packages\": []}", "packages: write 'projects'");
 	check_refused("{\"workspaces\": []}", "workspaces: write 'projects'");
 	check_refused("{\"cacheRetention\": {\"maxSize\": \"\\u0000\"}}",

@@ -230,7 +230,16 @@ test_fields(void)
 	check_refused(TASK("\"cmd\":\"x\""), "tasks.t.cmd: write exec: { \"command\"");
 	check_refused(TASK("\"env\":[]"), "exec.env.passThrough");
 	check_refused(TASK("\"interactive\":true"), "tasks.t.interactive: is not in this vx");
-	check_refused(EXEC("\"remote\":true"), "tasks.t.exec.remote: is not in this vx");
+	check_accepted(EXEC("\"remote\":true"));
+	check_refused(EXEC("\"remote\":1"),
+		"tasks.t.exec.remote: is a number: write true, false or \"only\"");
+	check_refused(EXEC("\"remote\":\"always\""),
+		"tasks.t.exec.remote: is another string: write true, false or \"only\"");
+	check_refused(EXEC("\"remote\":\"only\""),
+		"tasks.t.exec.remote: \"only\" is for a task with results: write 'cache'");
+	check_refused(EXEC("\"sandbox\":{},\"remote\":\"only\""),
+		"tasks.t.exec.remote: a sandboxed task is executed by this machine");
+	check_refused(TASK("\"remote\":true"), "tasks.t.remote: belongs in 'exec'");
 	check_refused(EXEC("\"resources\":1"), "not in this vx: 'concurrency'");
 	check_accepted(EXEC("\"retries\":0"));
 	check_accepted(EXEC("\"retries\":1000"));
@@ -255,7 +264,7 @@ test_fields(void)
 	check_refused(EXEC("\"persistent\":{},\"retries\":0"),
 		"tasks.t.exec.retries: a persistent task goes on until it is ended");
 	check_refused(EXEC("\"timeot\":1"), "did you mean 'timeout'? allowed here: command, env, "
-					    "persistent, retries, sandbox, timeout");
+					    "persistent, retries, remote, sandbox, timeout");
 	check_refused(EXEC("\"xx\":1"), "unknown field; allowed here: command");
 	check_accepted(SANDBOX("\"hermetic\":true"));
 	check_refused(SANDBOX("\"hermetic\":\"no\""), "hermetic: is a string: write true or false");

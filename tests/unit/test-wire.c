@@ -74,39 +74,44 @@ test_read(void)
 {
 	struct wire_message m;
 
-	ok(!read_line("{\"type\":\"description\",\"protocol\":1,\"name\":\"farm-1.x_Y\",\"remote\":true,"
+	ok(!read_line("{\"type\":\"description\",\"protocol\":1,\"name\":\"farm-1.x_Y\",\"remote\":"
+		      "true,"
 		      "\"capacity\":16}",
 		   &m) &&
 			m.type == WIRE_DESCRIPTION && m.remote && m.capacity == 16 && !m.id,
 		"a description");
 	ok_str(m.name, "farm-1.x_Y", "its name");
 	wire_message_release(&m);
-	ok(!read_line("{\"name\":\"a\",\"protocol\":1,\"type\":\"description\"}", &m) && !m.remote &&
-			!m.capacity,
+	ok(!read_line("{\"name\":\"a\",\"protocol\":1,\"type\":\"description\"}", &m) &&
+			!m.remote && !m.capacity,
 		"the least of one");
 	wire_message_release(&m);
 	ok(!read_line("{\"type\":\"accepted\",\"id\":7,\"accepts\":true}", &m) &&
 			m.type == WIRE_ACCEPTED && m.id == 7 && m.accepts,
 		"an answer");
 	wire_message_release(&m);
-	ok(!read_line("{\"type\":\"stderr\",\"id\":7,\"data\":\"AAE=\"}", &m) && m.type == WIRE_STDERR &&
-			m.data.len == 2 && !memcmp(m.data.buf, "\0\1", 2),
+	ok(!read_line("{\"type\":\"stderr\",\"id\":7,\"data\":\"AAE=\"}", &m) &&
+			m.type == WIRE_STDERR && m.data.len == 2 && !memcmp(m.data.buf, "\0\1", 2),
 		"bytes");
 	wire_message_release(&m);
 	ok(!read_line("{\"type\":\"failed\",\"id\":7,\"message\":\"no\\u001b room\"}", &m),
 		"a failure");
 	ok_str(m.data.buf, "no\\x1b room", "what it says harms no terminal");
 	wire_message_release(&m);
-	ok(!read_line("{\"type\":\"result\",\"id\":9,\"exitCode\":143,\"durationMs\":1.5,\"where\":\"h\","
-		      "\"cpuMs\":2.5,\"peakRssBytes\":1048576,\"outputs\":{\"kind\":\"disk\"},\"violations\":["
-		      "{\"operation\":\"write\",\"path\":\"z\"},{\"path\":\"a\",\"operation\":\"read\"}]}",
+	ok(!read_line("{\"type\":\"result\",\"id\":9,\"exitCode\":143,\"durationMs\":1.5,\"where\":"
+		      "\"h\","
+		      "\"cpuMs\":2.5,\"peakRssBytes\":1048576,\"outputs\":{\"kind\":\"disk\"},"
+		      "\"violations\":["
+		      "{\"operation\":\"write\",\"path\":\"z\"},{\"path\":\"a\",\"operation\":"
+		      "\"read\"}]}",
 		   &m) &&
 			m.result.exit_code == 143 && m.result.duration_ns == 1500000 &&
 			m.result.cpu_us == 2500 && m.result.peak_rss_kb == 1024,
 		"a result");
 	ok_str(m.where, "h", "where");
 	ok(m.result.nfindings == 2 && m.result.ndenials == 2 &&
-			m.result.denials[0].op == DENIAL_READ && !strcmp(m.result.denials[0].path, "a"),
+			m.result.denials[0].op == DENIAL_READ &&
+			!strcmp(m.result.denials[0].path, "a"),
 		"its findings, in their order");
 	wire_message_release(&m);
 	/* What is wrong can be laid at the door of a task. */
@@ -125,10 +130,11 @@ test_many(void)
 	struct strbuf line = STRBUF_INIT;
 	struct wire_message m;
 
-	strbuf_adds(&line, "{\"type\":\"result\",\"id\":1,\"exitCode\":0,\"durationMs\":0,\"violations\":[");
+	strbuf_adds(&line,
+		"{\"type\":\"result\",\"id\":1,\"exitCode\":0,\"durationMs\":0,\"violations\":[");
 	for (int i = 0; i < 3000; i++)
-		strbuf_addf(&line, "%s{\"operation\":\"read\",\"path\":\"d%d/f%d\"}", i ? "," : "", i % 50,
-			i);
+		strbuf_addf(&line, "%s{\"operation\":\"read\",\"path\":\"d%d/f%d\"}", i ? "," : "",
+			i % 50, i);
 	strbuf_adds(&line, "]}");
 	ok(!read_line(line.buf, &m) && m.result.nfindings == 3000 && m.result.ndenials <= 100,
 		"the list is bounded, the number is exact");
