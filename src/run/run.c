@@ -93,7 +93,7 @@ struct run {
 	int cachefd, statefd, lockfd;
 	char *unaffected_since; /* a diff left nothing to run */
 	bool complete;          /* all tasks were looked at: the file memory may forget the rest */
-	uint64_t grace_ms, ready_notice_ms;
+	uint64_t grace_ms, ready_notice_ms, answer_ms;
 };
 
 /* What is written below .vx. */
@@ -146,7 +146,7 @@ refuse_nested(const struct run *r, struct err *e)
 	return err_set(e, ERR_USAGE, 0,
 		"vx run inside %s%s of the same workspace would wait for itself; "
 		"name what it needs in dependsOn instead",
-		!task   ? "a command of cache.inputs"
+		!task   ? "a command of cache.inputs or an executor"
 		: *task ? "task "
 			: "a config",
 		task ? task : "");

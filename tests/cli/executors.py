@@ -488,6 +488,8 @@ def warm():
     (WS / "p/vx.config.json").write_text((WS / "p/vx.config.json").read_text().replace('"exec": {', '"exec": {"remote": false, '))
     r = vx("a")
     ok(r.returncode == 0 and b"up-to-date" in r.stdout, "exec.remote is in no key", shown(r))
+    r = vx("a", "--sandbox")
+    ok(not re.search(b"up-to-date|restored", r.stdout), "what an executor has made is no result of a sandbox", shown(r))
 
 
 def request():

@@ -133,7 +133,7 @@ rm -r node_modules p/a/node_modules
 probing a "$VX run b#build 2>&1 >/dev/null"
 run run a#build
 exits 1 "a vx run in a probe"
-said 'inside a command of cache.inputs of the same workspace' "is refused, it would wait for itself"
+said 'inside a command of cache.inputs or an executor of the same workspace' "is refused, it would wait for itself"
 probing a "cat; echo \$((0\$(wc -c)))"
 run run a#build
 exits 0 "standard input is empty"
