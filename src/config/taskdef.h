@@ -93,10 +93,10 @@ struct taskdef {
 	size_t nsecret;
 	uint64_t timeout_ms; /* 0: none */
 	bool has_retries;
-	unsigned retries;       /* attempts after the first one; never with persistent */
-	bool persistent;        /* goes on until somebody ends it: never with cache */
-	const char *ready_when; /* a valid regular expression (util/regex.h); NULL: at its start */
-	enum remote_rule remote;    /* in no key */
+	unsigned retries;        /* attempts after the first one; never with persistent */
+	bool persistent;         /* goes on until somebody ends it: never with cache */
+	const char *ready_when;  /* a valid regular expression (util/regex.h); NULL: at its start */
+	enum remote_rule remote; /* in no key */
 	struct sandboxdef *sandbox; /* NULL: no exec.sandbox */
 	struct depspec *depends_on;
 	size_t ndepends_on;

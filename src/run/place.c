@@ -68,7 +68,7 @@ on_news(void *ctx, struct executor *ex, enum external_news what, const char *tex
 		s->nplaced_left--;
 		return;
 	}
-	s->has_orphans = true;
+	s->must_sweep = true;
 	if (what == EXTERNAL_BROKEN && s->placing) {
 		err_set(&s->place_failed, ERR_IO, 0, "%s", text);
 		return;

@@ -109,7 +109,7 @@ struct sched {
 	bool placing, is_placed;
 	struct err place_failed;
 	bool has_bad_executor; /* one broke, and no task failed with it */
-	bool has_orphans;      /* or had to be killed: what it ran may still run */
+	bool must_sweep;       /* or had to be killed: what it ran may still run */
 	bool has_priorities;
 	struct scratch_area *area;
 	struct seconds *seconds; /* with `sandboxed` */

@@ -687,7 +687,7 @@ shut_down(struct sched *s, bool failed)
 		cancel_all(s, SIGKILL);
 	place_end(s);
 	/* Processes that left their group are still our descendants: we are their subreaper. */
-	if (s->stopped_by || s->has_orphans)
+	if (s->stopped_by || s->must_sweep)
 		proc_kill_descendants(
 			NULL, 0, clock_monotonic_ns() + (uint64_t)LAST_KILL_MS * 1000000);
 	loop_remove_timer(o->loop, &s->restore_timer);
