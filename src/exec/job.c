@@ -196,6 +196,11 @@ drain_fired(struct loop_timer *t)
 {
 	struct exec_job *j = container_of(t, struct exec_job, drain);
 
+	/* It is vx that does not read. */
+	if (loop_is_held(j->loop) && output_is_open(j)) {
+		set_timer(j, t, EXEC_DRAIN_MS);
+		return;
+	}
 	take_what_is_there(j);
 	finish(j);
 }
@@ -352,8 +357,10 @@ init(struct exec_job *j, struct loop *l, const struct job_ops *ops, const struct
 	j->proc = (struct proc){0, -1};
 	strbuf_init(&j->error);
 	j->exit = (struct loop_fd){.fd = -1, .events = LOOP_READ, .ready = exit_ready};
-	j->out[0] = (struct loop_fd){.fd = -1, .events = LOOP_READ, .ready = stdout_ready};
-	j->out[1] = (struct loop_fd){.fd = -1, .events = LOOP_READ, .ready = stderr_ready};
+	j->out[0] =
+		(struct loop_fd){.fd = -1, .events = LOOP_READ | LOOP_BULK, .ready = stdout_ready};
+	j->out[1] =
+		(struct loop_fd){.fd = -1, .events = LOOP_READ | LOOP_BULK, .ready = stderr_ready};
 	j->timeout.fire = timeout_fired;
 	j->grace.fire = grace_fired;
 	j->tick.fire = tick_fired;

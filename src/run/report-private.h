@@ -6,6 +6,7 @@
 #ifndef RUN_REPORT_PRIVATE_H
 #define RUN_REPORT_PRIVATE_H
 
+#include "run/outlet.h"
 #include "run/report.h"
 #include "util/escape.h"
 
@@ -53,8 +54,10 @@ struct report {
 	struct strbuf replays; /* failure frames, printed above the footer */
 	size_t replay_last;    /* where the last of them begins */
 	bool last_is_framed;   /* its frame was the last frame printed */
-	int write_errno;       /* why `gone` */
-	bool gone;             /* the reader closed the pipe */
+	struct outlet out, err_out;
+	struct outlet *err; /* `out` where both are one file, so that they keep their order */
+	bool hurried;       /* report_hurry */
+	bool holding;       /* what tasks print is not read: loop_hold */
 };
 
 /* Persistent, ready, and not at its end. */

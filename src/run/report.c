@@ -3,9 +3,9 @@
 #include "util/alloc.h"
 #include "util/clock.h"
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -13,29 +13,12 @@ enum {
 	TICK_NS = 200 * 1000 * 1000,  /* the times of running tasks go on */
 	PENDING_MAX = 64 * 1024,
 	ROWS_MAX = 10, /* of running tasks in the live region */
+	/* What may wait for a slow reader: before a task that streams has to wait with it; before nothing more
+	 * is started; and at all. */
+	STREAM_MAX = 1 << 20,
+	BEHIND_MAX = 16 << 20,
+	WAITING_MAX = 64 << 20,
 };
-
-/* All of it, whatever the reader's pace: a full pipe or a terminal that is not ready is waited for.
- */
-static void
-write_out(struct report *r, int fd, const char *p, size_t n)
-{
-	while (n && !r->gone) {
-		ssize_t k = write(fd, p, n);
-
-		if (k >= 0) {
-			p += k;
-			n -= (size_t)k;
-		} else if (errno == EAGAIN) {
-			struct pollfd w = {.fd = fd, .events = POLLOUT};
-
-			poll(&w, 1, -1);
-		} else if (errno != EINTR) {
-			r->gone = true;
-			r->write_errno = errno;
-		}
-	}
-}
 
 static void
 add_erase(struct report *r, struct strbuf *out)
@@ -52,6 +35,29 @@ touch(struct report *r)
 		r->dirty_at = clock_monotonic_ns() + REDRAW_NS;
 }
 
+/* A task that streams makes as much as it likes, and goes at its reader's pace as it would without vx. */
+static void
+pace(struct report *r)
+{
+	bool hold = (r->live || report_is_kept(r)) && outlet_waiting(&r->out) > STREAM_MAX;
+
+	if (r->o.loop && hold != r->holding)
+		loop_hold(r->o.loop, hold);
+	r->holding = hold;
+	outlet_wait(&r->out, WAITING_MAX);
+}
+
+static void
+out_drained(struct outlet *o)
+{
+	struct report *r = container_of(o, struct report, out);
+
+	if (r->holding)
+		loop_hold(r->o.loop, false);
+	r->holding = false;
+	touch(r);
+}
+
 void
 report_flush(struct report *r)
 {
@@ -60,7 +66,8 @@ report_flush(struct report *r)
 	add_erase(r, &out);
 	strbuf_add(&out, r->pending.buf, r->pending.len);
 	strbuf_reset(&r->pending);
-	write_out(r, STDOUT_FILENO, out.buf, out.len);
+	outlet_add(&r->out, out.buf, out.len);
+	pace(r);
 }
 
 void
@@ -75,40 +82,43 @@ report_emit(struct report *r, const struct strbuf *text)
 	touch(r);
 }
 
-/* One line on stderr, made safe: it may hold a file's name. */
-static void warn(const char *fmt, va_list ap) attr_printf(1, 0);
+/* One line, made safe: it may hold a file's name. */
+static void add_warning(struct strbuf *out, const char *fmt, va_list ap) attr_printf(2, 0);
 
 static void
-warn(const char *fmt, va_list ap)
+add_warning(struct strbuf *out, const char *fmt, va_list ap)
 {
-	cleanup_strbuf struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 
 	strbuf_vaddf(&text, fmt, ap);
-	strbuf_adds(&line, "vx: ");
-	strbuf_add_sanitised(&line, text.buf, text.len);
-	strbuf_addch(&line, '\n');
-	(void)!write(STDERR_FILENO, line.buf, line.len);
+	strbuf_adds(out, "vx: ");
+	strbuf_add_sanitised(out, text.buf, text.len);
+	strbuf_addch(out, '\n');
 }
 
 void
 report_warn(const char *fmt, ...)
 {
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
 	va_list ap;
 
 	va_start(ap, fmt);
-	warn(fmt, ap);
+	add_warning(&line, fmt, ap);
 	va_end(ap);
+	(void)!write(STDERR_FILENO, line.buf, line.len);
 }
 
 void
 report_notice(struct report *r, const char *fmt, ...)
 {
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
 	va_list ap;
 
 	report_flush(r);
 	va_start(ap, fmt);
-	warn(fmt, ap);
+	add_warning(&line, fmt, ap);
 	va_end(ap);
+	outlet_add(r->err, line.buf, line.len);
 	touch(r);
 }
 
@@ -358,7 +368,26 @@ int
 report_write_error(const struct report *r)
 {
 	/* A reader that went away knows what it missed. */
-	return r->write_errno == EPIPE ? 0 : r->write_errno;
+	return r->out.error == EPIPE ? 0 : r->out.error;
+}
+
+bool
+report_is_behind(const struct report *r)
+{
+	return outlet_waiting(&r->out) > BEHIND_MAX;
+}
+
+bool
+report_finish(struct report *r)
+{
+	report_flush(r);
+	return r->hurried || (outlet_wait(&r->out, 0) && outlet_wait(r->err, 0));
+}
+
+void
+report_hurry(struct report *r)
+{
+	r->hurried = true;
 }
 
 uint64_t
@@ -376,7 +405,8 @@ report_redraw(struct report *r)
 	char time[32];
 
 	r->dirty_at = 0;
-	if (!r->tty || r->live || report_is_kept(r))
+	/* What waits is drawn no sooner by more of it: out_drained. */
+	if (!r->tty || r->live || report_is_kept(r) || outlet_waiting(&r->out))
 		return;
 	add_erase(r, &out);
 	strbuf_add(&out, r->pending.buf, r->pending.len);
@@ -397,7 +427,7 @@ report_redraw(struct report *r)
 		strbuf_addf(&line, " · %zu more running", r->nrows - rows);
 	add_clipped(&out, line.buf, width);
 	r->drawn = (unsigned)rows + 2;
-	write_out(r, STDOUT_FILENO, out.buf, out.len);
+	outlet_add(&r->out, out.buf, out.len);
 	/* The times of the rows go on by themselves. */
 	if (r->nrows)
 		r->dirty_at = clock_monotonic_ns() + TICK_NS;
@@ -415,6 +445,14 @@ wants_colour(bool tty)
 	return tty;
 }
 
+static bool
+is_one_file(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 struct report *
 report_new(const struct report_options *o)
 {
@@ -427,6 +465,10 @@ report_new(const struct report_options *o)
 	r->colour = wants_colour(smart);
 	strbuf_init(&r->pending);
 	strbuf_init(&r->replays);
+	outlet_init(&r->out, STDOUT_FILENO, o->loop);
+	outlet_init(&r->err_out, STDERR_FILENO, o->loop);
+	r->out.drained = out_drained;
+	r->err = is_one_file(STDOUT_FILENO, STDERR_FILENO) ? &r->out : &r->err_out;
 	touch(r);
 	return r;
 }
@@ -434,8 +476,10 @@ report_new(const struct report_options *o)
 void
 report_free(struct report *r)
 {
-	report_flush(r);
+	report_finish(r);
 	report_keep_release(r);
+	outlet_release(&r->out);
+	outlet_release(&r->err_out);
 	strbuf_release(&r->pending);
 	strbuf_release(&r->replays);
 	free(r->rows);

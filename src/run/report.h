@@ -35,6 +35,7 @@ struct report_options {
 	size_t ntasks;     /* commands in the graph: groups never count */
 	size_t nrequested; /* requested commands: one streams live */
 	bool verbose_table;
+	struct loop *loop; /* NULL: whoever reads is waited for */
 };
 
 /* How a task ended, beside what struct task says. */
@@ -48,6 +49,7 @@ struct report_end {
 	size_t nnotes;
 };
 
+struct loop;
 struct report;
 
 struct report *report_new(const struct report_options *o);
@@ -78,6 +80,12 @@ struct report_kept {
 };
 void report_keep(struct report *r, const struct report_kept *kept, size_t n);
 
+/* So much waits for a slow reader that nothing should be started that makes more. */
+bool report_is_behind(const struct report *r);
+/* Waits until all is written. False: a stop was asked meanwhile. */
+bool report_finish(struct report *r);
+/* From here on no reader is waited for: what they do not take at once is dropped. */
+void report_hurry(struct report *r);
 /* The errno of a failed write to stdout, 0 when all went out (or the reader had gone away). */
 int report_write_error(const struct report *r);
 

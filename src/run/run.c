@@ -523,12 +523,15 @@ struct finish {
 };
 
 static void
-finish(struct finish *f, const struct sched_result *res)
+finish(struct finish *f, const struct sched_result *res, bool is_kept)
 {
 	struct run *r = f->r;
 
 	f->code = res->stopped_by ? 128 + res->stopped_by : !res->ok;
 	report_footer(r->report, &r->plan, clock_monotonic_ns() - f->begin, res->stopped_by);
+	/* Servers that stay have a loop to write by; the others are over. */
+	if (!is_kept && !report_finish(r->report))
+		f->code = 128 + stop_asked_by();
 	if (report_write_error(r->report)) {
 		report_warn(
 			"write to standard output: %s", strerror(report_write_error(r->report)));
@@ -548,7 +551,7 @@ in_foreground(void *ctx, const struct sched_result *res)
 {
 	struct finish *f = ctx;
 
-	finish(f, res);
+	finish(f, res, true);
 	close_state(f->r);
 	state_unlock(f->r->lockfd);
 }
@@ -572,6 +575,7 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	if (loop_new(signals, &r->loop, e))
 		return -1;
 	ro.workers = concurrency;
+	ro.loop = r->loop;
 	count_tasks(&r->g, &r->w, &ro);
 	r->report = report_new(&ro);
 	for (size_t i = 0; i < r->w.nnotes; i++)
@@ -594,7 +598,7 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	if (sched_run(&so, &res, e))
 		return -1;
 	if (!f.done)
-		finish(&f, &res);
+		finish(&f, &res, false);
 	else if (res.stopped_by)
 		f.code = 128 + res.stopped_by;
 	else if (!res.ok)

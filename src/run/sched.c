@@ -370,11 +370,19 @@ dispatch_elsewhere(struct sched *s)
 	}
 }
 
+/* Who reads what is printed has not kept up. */
+static bool
+is_behind(const struct sched *s)
+{
+	return s->o->report && report_is_behind(s->o->report);
+}
+
 static void
 dispatch(struct sched *s)
 {
-	dispatch_elsewhere(s);
-	while (may_start(s) && !stop_is_asked() && nlocal(s) < s->o->concurrency) {
+	if (!is_behind(s))
+		dispatch_elsewhere(s);
+	while (may_start(s) && !stop_is_asked() && !is_behind(s) && nlocal(s) < s->o->concurrency) {
 		struct node *n;
 
 		if (shares_slot(s) && sched_restores_left(s))
@@ -489,6 +497,8 @@ static void
 stop(struct sched *s, int sig)
 {
 	if (s->stopped_by) {
+		if (s->o->report)
+			report_hurry(s->o->report);
 		cancel_all(s, SIGKILL);
 		return;
 	}

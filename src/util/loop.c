@@ -31,17 +31,20 @@ struct loop {
 	void (*on_idle)(void *ctx);
 	void *on_idle_ctx;
 	bool stopping;
+	bool held;
 };
 
 /* Fds. */
 
 static void
-set_events(struct pollfd *p, const struct loop_fd *w)
+set_events(const struct loop *l, struct pollfd *p, const struct loop_fd *w)
 {
+	bool held = l->held && (w->events & LOOP_BULK);
+
 	p->events = (short)((w->events & LOOP_READ ? POLLIN : 0) |
 			    (w->events & LOOP_WRITE ? POLLOUT : 0));
 	/* poll tells of a hang-up even to those who want nothing */
-	p->fd = p->events ? w->fd : -1;
+	p->fd = p->events && !held ? w->fd : -1;
 }
 
 void
@@ -52,7 +55,7 @@ loop_add_fd(struct loop *l, struct loop_fd *w)
 	GROW(l->polls, l->n + 1, l->polls_cap);
 	GROW(l->watchers, l->n + 1, l->watchers_cap);
 	l->polls[l->n] = (struct pollfd){0};
-	set_events(&l->polls[l->n], w);
+	set_events(l, &l->polls[l->n], w);
 	l->watchers[l->n] = w;
 	w->slot = ++l->n;
 }
@@ -61,7 +64,22 @@ void
 loop_update_fd(struct loop *l, struct loop_fd *w)
 {
 	if (w->slot)
-		set_events(&l->polls[w->slot - 1], w);
+		set_events(l, &l->polls[w->slot - 1], w);
+}
+
+void
+loop_hold(struct loop *l, bool on)
+{
+	l->held = on;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->watchers[i])
+			set_events(l, &l->polls[i], l->watchers[i]);
+}
+
+bool
+loop_is_held(const struct loop *l)
+{
+	return l->held;
 }
 
 void

@@ -19,14 +19,15 @@ void loop_free(struct loop *l);
 
 enum {
 	LOOP_READ = 1,
-	LOOP_WRITE = 2
+	LOOP_WRITE = 2,
+	LOOP_BULK = 4 /* what is read may wait: loop_hold */
 };
 
 /* What the caller keeps; zero it first. The loop holds a pointer until removed; remove before the fd
  * is closed. With no events it is not called at all. */
 struct loop_fd {
 	int fd;
-	unsigned events; /* LOOP_READ | LOOP_WRITE */
+	unsigned events; /* LOOP_READ | LOOP_WRITE | LOOP_BULK */
 	/* Ready (an error or hang-up counts as ready for both). */
 	void (*ready)(struct loop_fd *w, unsigned events);
 	size_t slot; /* the loop's */
@@ -34,6 +35,11 @@ struct loop_fd {
 void loop_add_fd(struct loop *l, struct loop_fd *w);
 void loop_update_fd(struct loop *l, struct loop_fd *w); /* after a change of events */
 void loop_remove_fd(struct loop *l, struct loop_fd *w); /* no effect if it is not there */
+
+/* Leaves the fds with LOOP_BULK alone, until that is taken back: there is no room for what they bring, and who
+ * writes them waits. */
+void loop_hold(struct loop *l, bool on);
+bool loop_is_held(const struct loop *l);
 
 struct loop_timer {
 	uint64_t at_ns;                     /* clock_monotonic_ns */
