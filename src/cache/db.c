@@ -818,6 +818,12 @@ db_get_int(struct db *db, int col)
 	return sqlite3_column_int64(db->cur, col);
 }
 
+bool
+db_is_set(struct db *db, int col)
+{
+	return sqlite3_column_type(db->cur, col) != SQLITE_NULL;
+}
+
 const char *
 db_get_text(struct db *db, int col)
 {

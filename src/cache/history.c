@@ -14,9 +14,16 @@
 #include "util/log.h"
 #include "util/path.h"
 #include <sys/random.h>
+#include <zstd.h>
 
 enum {
 	MEDIAN_OF = 9,
+	PASSES_OF = 100,
+	LAST_OF = 64,         /* runs: history_last */
+	NAMES_MAX = 1 << 20,  /* the same */
+	TEXT_MAX = 16 << 20,  /* a key's */
+	PACK_FROM = 4096,     /* shorter ones are kept as they are */
+	PACK_LEVEL = 1,
 	/* Tasks, so that a watched workspace of any size stays small. */
 	MOST_TASKS = 1000 * 1000,
 	KEEP_TASKS = MOST_TASKS / 10 * 9,
@@ -31,6 +38,14 @@ enum {
 	TASK_ADD,
 	DENIAL_ADD,
 	TEXT_ADD,
+	TEXTS_OLD,
+	TEXT_GET,
+	NAME_ID,
+	NAMES_LAST,
+	RUN_BEFORE,
+	RUN_TASKS,
+	PASSES,
+	FAILURES,
 	LAST_EXECUTED,
 	IS_OVER,
 	OLDEST_KEPT,
@@ -100,18 +115,32 @@ static const char version_1[] = NAMES ";" RUNS_BEGIN ");" TASKS_BEGIN TASKS_END 
 				      ";" DENIALS ";" KEY_TEXTS ";" KEY_TEXTS_ADDED ";";
 static const char version_2[] = "ALTER TABLE runs ADD COLUMN hits BLOB;";
 static const char version_3[] = "ALTER TABLE tasks ADD COLUMN attempts INTEGER NOT NULL DEFAULT 1;";
-static const char *const migrations[] = {version_1, version_2, version_3};
+/* The key_texts of before were never written. */
+#define TASKS_FAILED "CREATE INDEX tasks_failed ON tasks(task, run) WHERE status = 'failed'"
+#define TASK_TEXTS                                                                                 \
+	"CREATE TABLE task_texts("                                                                 \
+	"  id INTEGER PRIMARY KEY,"                                                                \
+	"  task INTEGER NOT NULL,"                                                                 \
+	"  key BLOB NOT NULL,"                                                                     \
+	"  text BLOB NOT NULL,"                                                                    \
+	"  added_ns INTEGER NOT NULL,"                                                             \
+	"  UNIQUE(task, key)"                                                                      \
+	")"
+static const char version_4[] = "ALTER TABLE runs ADD COLUMN tags TEXT;"
+				"ALTER TABLE tasks ADD COLUMN saved INTEGER;" TASKS_FAILED
+				"; DROP TABLE key_texts;" TASK_TEXTS ";";
+static const char *const migrations[] = {version_1, version_2, version_3, version_4};
 static const char *const shape[] = {
 	NAMES,
 	NULL,
-	RUNS_BEGIN ", hits BLOB)",
+	RUNS_BEGIN ", hits BLOB, tags TEXT)",
 	NULL,
-	TASKS_BEGIN ", attempts INTEGER NOT NULL DEFAULT 1" TASKS_END,
+	TASKS_BEGIN ", attempts INTEGER NOT NULL DEFAULT 1, saved INTEGER" TASKS_END,
 	TASKS_EXECUTED,
 	DENIALS,
-	KEY_TEXTS,
+	TASKS_FAILED,
+	TASK_TEXTS,
 	NULL,
-	KEY_TEXTS_ADDED,
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -119,15 +148,32 @@ static const char *const statements[STATEMENTS] = {
 	[NAME_ADD] = "INSERT INTO names(name) VALUES(?1) RETURNING id",
 	[RUN_ADD] =
 		"INSERT INTO runs(run_id, command, started_ns, ended_ns, concurrency, exit_code,"
-		" ntasks, hits) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
+		" ntasks, hits, tags) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id",
 	[TASK_ADD] =
 		"INSERT INTO tasks(run, task, status, cache, key, exit_code, duration_ns, cpu_us,"
-		" peak_rss_kb, started_ns, timed_out, blocked_by, findings, attempts)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+		" peak_rss_kb, started_ns, timed_out, blocked_by, findings, attempts, saved)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
 	[DENIAL_ADD] =
 		"INSERT INTO denials(run, task, n, op, path, class, program, pid, grant_text)"
 		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-	[TEXT_ADD] = "INSERT OR IGNORE INTO key_texts(key, text, added_ns) VALUES(?1, ?2, ?3)",
+	[TEXT_ADD] = "INSERT OR REPLACE INTO task_texts(task, key, text, added_ns)"
+		     " VALUES(?1, ?2, ?3, ?4)",
+	[TEXTS_OLD] = "DELETE FROM task_texts WHERE task = ?1 AND id NOT IN"
+		      " (SELECT id FROM task_texts WHERE task = ?1 ORDER BY id DESC LIMIT 4)",
+	[TEXT_GET] = "SELECT text FROM task_texts"
+		     " WHERE task = (SELECT id FROM names WHERE name = ?1) AND key = ?2",
+	[NAME_ID] = "SELECT id FROM names WHERE name = ?1",
+	[NAMES_LAST] = "SELECT max(id) FROM names",
+	[RUN_BEFORE] = "SELECT id, hits FROM runs WHERE id < ?1 ORDER BY id DESC LIMIT 1",
+	[RUN_TASKS] = "SELECT task, status, key, saved FROM tasks"
+		      " WHERE run = ?1 AND status IN ('success', 'failed', 'cache-hit')",
+	[PASSES] = "SELECT count(*) FROM (SELECT key FROM tasks"
+		   " WHERE task = (SELECT id FROM names WHERE name = ?1)"
+		   " AND status = 'success' AND cache IN ('miss', 'no-cache')"
+		   " ORDER BY run DESC LIMIT ?3) WHERE key = ?2",
+	[FAILURES] = "SELECT count(*) FROM tasks"
+		     " WHERE task = (SELECT id FROM names WHERE name = ?1)"
+		     " AND status = 'failed' AND key = ?2 AND NOT findings",
 	[LAST_EXECUTED] = "SELECT duration_ns FROM tasks"
 			  " WHERE task = (SELECT id FROM names WHERE name = ?1)"
 			  " AND status = 'success' AND cache IN ('miss', 'no-cache')"
@@ -139,7 +185,7 @@ static const char *const statements[STATEMENTS] = {
 			" sum(ntasks) OVER (ORDER BY id DESC) AS total FROM runs)"
 			" WHERE total <= ?1 AND started_ns >= ?2",
 	[RUNS_TRIM] = "DELETE FROM runs WHERE id < ?1",
-	[TEXTS_TRIM] = "DELETE FROM key_texts WHERE added_ns < ?1",
+	[TEXTS_TRIM] = "DELETE FROM task_texts WHERE added_ns < ?1",
 };
 
 static const struct db_schema schema = {
@@ -153,8 +199,19 @@ static const struct db_schema schema = {
 	.longest = 256 << 20,
 };
 
+/* Of a task in lasts. */
+struct last {
+	bool known;
+	struct history_last was;
+};
+
 struct history {
 	struct db *db;
+	/* By names.id, made at the first question, filled run by run as far as they go back. */
+	struct last *lasts;
+	size_t nlasts;
+	int64_t before; /* the run that was read last */
+	unsigned nread;
 };
 
 int
@@ -179,6 +236,7 @@ history_close(struct history *h)
 	if (!h)
 		return;
 	db_close(h->db);
+	free(h->lasts);
 	free(h);
 }
 
@@ -315,6 +373,7 @@ add_run(struct recording *rc, const struct history_run *run)
 	db_bind_int(rc->db, 6, run->exit_code);
 	db_bind_int(rc->db, 7, (int64_t)run->ntasks);
 	db_bind_blob(rc->db, 8, rc->nhits ? rc->hits : NULL, rc->nhits * sizeof(*rc->hits));
+	db_bind_text(rc->db, 9, run->tags);
 	return run_returning(rc->db, &rc->run, rc->e);
 }
 
@@ -342,13 +401,17 @@ add_denials(struct recording *rc, const struct history_task *t, int64_t task)
 }
 
 static int
-add_key_text(struct recording *rc, const struct history_task *t)
+add_key_text(struct recording *rc, const struct history_task *t, int64_t task)
 {
 	if (db_use(rc->db, TEXT_ADD, rc->e))
 		return -1;
-	db_bind_blob(rc->db, 1, t->key.b, DIGEST_SIZE);
-	db_bind_blob(rc->db, 2, t->key_text, t->key_text_len);
-	db_bind_int(rc->db, 3, (int64_t)clock_wall_ns());
+	db_bind_int(rc->db, 1, task);
+	db_bind_blob(rc->db, 2, t->key.b, DIGEST_SIZE);
+	db_bind_blob(rc->db, 3, t->key_text, t->key_text_len);
+	db_bind_int(rc->db, 4, (int64_t)clock_wall_ns());
+	if (db_run(rc->db, rc->e) || db_use(rc->db, TEXTS_OLD, rc->e))
+		return -1;
+	db_bind_int(rc->db, 1, task);
 	return db_run(rc->db, rc->e);
 }
 
@@ -374,9 +437,10 @@ add_task(struct recording *rc, const struct history_task *t)
 		db_bind_int(rc->db, 12, name_id(rc, t->blocked_by));
 	db_bind_int(rc->db, 13, (int64_t)t->nfindings);
 	db_bind_int(rc->db, 14, t->attempts);
+	db_bind_int(rc->db, 15, t->saved);
 	if (db_run(rc->db, rc->e) || add_denials(rc, t, task))
 		return -1;
-	return t->has_key && t->key_text ? add_key_text(rc, t) : 0;
+	return t->has_key && t->key_text ? add_key_text(rc, t, task) : 0;
 }
 
 /* By age and by number; the run just added always stays. */
@@ -465,6 +529,212 @@ history_p50(struct history *h, const char *task, uint64_t *ret_ms, struct err *e
 	qsort(v, n, sizeof(*v), int64_cmp);
 	*ret_ms = (uint64_t)v[n / 2] / 1000000u;
 	return 1;
+}
+
+bool
+history_pack(const char *text, size_t n, struct strbuf *ret)
+{
+	size_t bound = ZSTD_compressBound(n), k;
+
+	if (n > TEXT_MAX)
+		return false;
+	if (n < PACK_FROM) {
+		strbuf_add(ret, text, n);
+		return true;
+	}
+	strbuf_grow(ret, bound);
+	k = ZSTD_compress(ret->buf + ret->len, bound, text, n, PACK_LEVEL);
+	if (ZSTD_isError(k))
+		return false;
+	ret->len += k;
+	ret->buf[ret->len] = '\0';
+	return true;
+}
+
+/* Anybody may have written it. */
+static bool
+unpack(const char *p, size_t n, struct strbuf *ret)
+{
+	static const char plain[] = "vx-key ";
+	unsigned long long full;
+	size_t k;
+
+	if (n >= sizeof(plain) - 1 && !memcmp(p, plain, sizeof(plain) - 1)) {
+		strbuf_add(ret, p, n);
+		return true;
+	}
+	full = ZSTD_getFrameContentSize(p, n);
+	if (full > TEXT_MAX) /* the errors are numbers beyond all */
+		return false;
+	strbuf_grow(ret, full);
+	k = ZSTD_decompress(ret->buf + ret->len, full, p, n);
+	if (ZSTD_isError(k))
+		return false;
+	ret->len += k;
+	ret->buf[ret->len] = '\0';
+	return true;
+}
+
+int
+history_key_text(struct history *h, const char *task, const struct digest *key, struct strbuf *ret,
+	struct err *e)
+{
+	const void *p;
+	size_t n;
+	int r;
+
+	if (db_use(h->db, TEXT_GET, e))
+		return -1;
+	db_bind_text(h->db, 1, task);
+	db_bind_blob(h->db, 2, key->b, DIGEST_SIZE);
+	r = db_step(h->db, e);
+	p = r > 0 ? db_get_blob(h->db, 0, &n) : NULL;
+	if (r > 0)
+		r = p && unpack(p, n, ret);
+	db_reset(h->db);
+	return r;
+}
+
+/* ------------------------------------------------------------------ the last run of a task */
+
+static void
+note_last(struct history *h, int64_t task, const struct history_last *was)
+{
+	if (task < 0 || (uint64_t)task >= h->nlasts || h->lasts[task].known)
+		return;
+	h->lasts[task] = (struct last){true, *was};
+}
+
+static void
+note_hits(struct history *h, const void *p, size_t n)
+{
+	for (size_t at = 0; p && at + sizeof(struct hit) <= n; at += sizeof(struct hit)) {
+		struct hit hit;
+
+		memcpy(&hit, (const char *)p + at, sizeof(hit));
+		note_last(h, hit.task,
+			&(struct history_last){
+				.has_key = true, .key = hit.key, .was_hit = true, .saved = -1});
+	}
+}
+
+/* The run before those that were read. 1, 0: there is none. */
+static int
+read_run(struct history *h, struct err *e)
+{
+	int64_t run;
+	size_t n;
+	const void *p;
+	int r;
+
+	if (h->nread >= LAST_OF)
+		return 0;
+	if (db_use(h->db, RUN_BEFORE, e))
+		return -1;
+	db_bind_int(h->db, 1, h->before);
+	r = db_step(h->db, e);
+	if (r > 0) {
+		run = h->before = db_get_int(h->db, 0);
+		p = db_get_blob(h->db, 1, &n);
+		note_hits(h, p, n);
+	}
+	db_reset(h->db);
+	if (r <= 0)
+		return r;
+	h->nread++;
+	if (db_use(h->db, RUN_TASKS, e))
+		return -1;
+	db_bind_int(h->db, 1, run);
+	while ((r = db_step(h->db, e)) > 0) {
+		const char *status = db_get_text(h->db, 1);
+		struct history_last was = {.saved = -1};
+
+		p = db_get_blob(h->db, 2, &n);
+		was.has_key = p && n == DIGEST_SIZE;
+		if (was.has_key)
+			memcpy(was.key.b, p, DIGEST_SIZE);
+		was.failed = status && !strcmp(status, "failed");
+		was.was_hit = status && !strcmp(status, "cache-hit");
+		if (db_is_set(h->db, 3) && !was.was_hit)
+			was.saved = db_get_int(h->db, 3) != 0;
+		note_last(h, db_get_int(h->db, 0), &was);
+	}
+	db_reset(h->db);
+	return r < 0 ? -1 : 1;
+}
+
+/* 1 with the number, 0: there is none. */
+static int
+ask_number(struct history *h, int64_t *ret, struct err *e)
+{
+	int r = db_step(h->db, e);
+
+	if (r > 0)
+		*ret = db_get_int(h->db, 0);
+	db_reset(h->db);
+	return r;
+}
+
+static int
+begin_lasts(struct history *h, struct err *e)
+{
+	int64_t last = 0;
+
+	if (db_use(h->db, NAMES_LAST, e) || ask_number(h, &last, e) < 0)
+		return -1;
+	h->nlasts = last > 0 && last < NAMES_MAX ? (size_t)last + 1 : 1;
+	h->lasts = xcalloc(h->nlasts, sizeof(*h->lasts));
+	h->before = INT64_MAX;
+	return 0;
+}
+
+int
+history_last(struct history *h, const char *task, struct history_last *ret, bool *ret_never,
+	struct err *e)
+{
+	int64_t id;
+	int r;
+
+	*ret_never = false;
+	if (!h->lasts && begin_lasts(h, e))
+		return -1;
+	if (db_use(h->db, NAME_ID, e))
+		return -1;
+	db_bind_text(h->db, 1, task);
+	r = ask_number(h, &id, e);
+	if (r <= 0) {
+		*ret_never = !r;
+		return r;
+	}
+	if (id < 0 || (uint64_t)id >= h->nlasts)
+		return 0;
+	while (!h->lasts[id].known && (r = read_run(h, e)) > 0)
+		;
+	if (r < 0)
+		return -1;
+	*ret = h->lasts[id].was;
+	return h->lasts[id].known;
+}
+
+int
+history_outcomes(struct history *h, const char *task, const struct digest *key,
+	uint64_t *ret_passes, uint64_t *ret_failures, struct err *e)
+{
+	int64_t n[2] = {0, 0};
+
+	for (size_t i = 0; i < 2; i++) {
+		if (db_use(h->db, i ? FAILURES : PASSES, e))
+			return -1;
+		db_bind_text(h->db, 1, task);
+		db_bind_blob(h->db, 2, key->b, DIGEST_SIZE);
+		if (!i)
+			db_bind_int(h->db, 3, PASSES_OF);
+		if (ask_number(h, &n[i], e) < 0)
+			return -1;
+	}
+	*ret_passes = (uint64_t)n[0];
+	*ret_failures = (uint64_t)n[1];
+	return 0;
 }
 
 /* RFC 9562: 48 bits of Unix milliseconds, version 7, the rest random. */

@@ -8,6 +8,7 @@
 #define CACHE_HISTORY_H
 
 #include "util/digest.h"
+#include "util/strbuf.h"
 
 struct err;
 struct history;
@@ -31,7 +32,8 @@ struct history_task {
 	uint64_t nfindings;
 	const struct history_denial *denials;
 	size_t ndenials;
-	const char *key_text; /* canonical bytes, for `why`; NULL: not kept */
+	bool saved;           /* its result is in the cache */
+	const char *key_text; /* of history_pack; NULL: not kept */
 	size_t key_text_len;
 };
 struct history_run {
@@ -40,6 +42,7 @@ struct history_run {
 	int64_t started_ns, ended_ns;
 	unsigned concurrency;
 	int exit_code;
+	const char *tags; /* JSON; NULL: none */
 	const struct history_task *tasks;
 	size_t ntasks;
 };
@@ -52,5 +55,27 @@ int history_record(struct history *h, const struct history_run *run, struct err 
 /* Median of the last nine executions that succeeded, in ms, for --dry: 1, or 0 when the task never ran. */
 int history_p50(struct history *h, const char *task, uint64_t *ret_ms, struct err *e);
 void history_run_id(char ret[37]);
+
+/* The canonical bytes of a key (cache/key.h) as they are kept: the newest four that each task was executed with. False:
+ * too many. */
+bool history_pack(const char *text, size_t n, struct strbuf *ret);
+
+/* What a task was last, of what ran or was a hit in the last 64 runs. */
+struct history_last {
+	bool has_key;
+	struct digest key;
+	bool was_hit, failed;
+	int saved; /* as history_task.saved; -1: not known, or a hit */
+};
+/* 1; 0: not known, or, with *ret_never, in no run that was ever recorded. */
+int history_last(struct history *h, const char *task, struct history_last *ret, bool *ret_never,
+	struct err *e);
+/* The bytes that were kept of this key of the task: 1, or 0. */
+int history_key_text(struct history *h, const char *task, const struct digest *key,
+	struct strbuf *ret, struct err *e);
+/* How often it was executed with this key, by how that ended; what a sandbox found fault with does not count. Of
+ * successes those among the last hundred. */
+int history_outcomes(struct history *h, const char *task, const struct digest *key,
+	uint64_t *ret_passes, uint64_t *ret_failures, struct err *e);
 
 #endif

@@ -28,9 +28,15 @@ enum opt_id {
 	O_HELP,
 	O_NO_CACHE,
 	O_OUTPUT_LOGS,
+	O_PROFILE,
+	O_REPORT,
+	O_REPORT_FILE,
 	O_RETRY,
 	O_SANDBOX,
+	O_SUMMARIZE,
+	O_TAG,
 	O_TIMEOUT,
+	O_VERBOSITY,
 	O_LATER,
 };
 
@@ -60,15 +66,18 @@ static const struct opt run_opts[] = {
 	{"graph", OPT_OPEN, "FILE", "print the graph in the DOT language, run nothing", O_GRAPH},
 	{"output-logs", OPT_VALUE, "full|errors-only|hash-only|none",
 		"what of the tasks is printed", O_OUTPUT_LOGS},
+	{"verbosity", OPT_VALUE, "N", "from 1 on: a table of all tasks above the summary",
+		O_VERBOSITY},
+	{"summarize", OPT_OPEN, "FILE", "write the run as JSON (default: .vx/runs/RUN.json)",
+		O_SUMMARIZE},
+	{"profile", OPT_OPEN, "FILE", "write the run as a Chrome trace (default: profile.json)",
+		O_PROFILE},
+	{"report", OPT_OPTIONAL, "markdown", "print the run as a page of markdown", O_REPORT},
+	{"report-file", OPT_VALUE, "FILE", "append that page to FILE instead", O_REPORT_FILE},
+	{"tag", OPT_VALUE, "NAME=VALUE", "kept with the run, in all of these (repeatable)", O_TAG},
 	{"help", OPT_FLAG, NULL, "print this page", O_HELP},
 	{"download", OPT_LATER, NULL, NULL, O_LATER},
 	{"frozen", OPT_LATER, NULL, NULL, O_LATER},
-	{"profile", OPT_LATER, NULL, NULL, O_LATER},
-	{"report", OPT_LATER, NULL, NULL, O_LATER},
-	{"report-file", OPT_LATER, NULL, NULL, O_LATER},
-	{"summarize", OPT_LATER, NULL, NULL, O_LATER},
-	{"tag", OPT_LATER, NULL, NULL, O_LATER},
-	{"verbosity", OPT_LATER, NULL, NULL, O_LATER},
 	{NULL, OPT_FLAG, NULL, NULL, 0},
 };
 
@@ -171,12 +180,48 @@ check_graph_file(const char *file, struct err *e)
 }
 
 static int
+add_tag(struct run_options *o, const char *value, struct err *e)
+{
+	const char *is = strchr(value, '=');
+	cleanup_strbuf struct strbuf shown = STRBUF_INIT;
+
+	if (is && is != value) {
+		strvec_push(&o->tags, value);
+		return 0;
+	}
+	strbuf_add_sanitised(&shown, value, strlen(value));
+	return err_set(e, ERR_USAGE, 0, "--tag=%s: a tag is a name and a value: --tag=NAME=VALUE",
+		shown.buf);
+}
+
+/* A plan runs nothing that there would be anything to write of. */
+static int
+check_plan(const struct run_options *o, struct err *e)
+{
+	const char *flag = o->summarize     ? "summarize"
+			   : o->profile     ? "profile"
+			   : o->report_file ? "report-file"
+			   : o->report      ? "report"
+					    : NULL;
+
+	if (o->dry && o->graph)
+		return err_set(
+			e, ERR_USAGE, 0, "--dry and --graph are two plans: ask for one of them");
+	if (flag && (o->dry || o->graph))
+		return err_set(e, ERR_USAGE, 0,
+			"--%s tells of a run, and --%s runs nothing: ask for one of them", flag,
+			o->dry ? "dry" : "graph");
+	return 0;
+}
+
+static int
 set_option(struct run_options *o, struct cache_flags *c, int id, const char *value, struct err *e)
 {
 	static const char *const continues[] = {"deps-ok", "never", "always"};
 	static const char *const logs[] = {"full", "errors-only", "hash-only", "none"};
 	static const char *const sandboxes[] = {"off"};
 	static const char *const dries[] = {"text", "json"};
+	static const char *const reports[] = {"markdown"};
 	uint64_t n;
 	int i;
 
@@ -224,6 +269,17 @@ set_option(struct run_options *o, struct cache_flags *c, int id, const char *val
 		i = one_of("output-logs", value, logs, array_len(logs), e);
 		o->logs = (enum report_logs)(LOGS_FULL + i);
 		return i < 0 ? -1 : 0;
+	case O_PROFILE:
+		o->profile = true;
+		o->profile_file = value;
+		return 0;
+	case O_REPORT:
+		o->report = true;
+		return value && one_of("report", value, reports, array_len(reports), e) < 0 ? -1 : 0;
+	case O_REPORT_FILE:
+		o->report = true;
+		o->report_file = value;
+		return 0;
 	case O_RETRY:
 		if (num_parse_u64(value, 0, TASKDEF_RETRIES_MAX, &n, "--retry", e))
 			return -1;
@@ -234,8 +290,19 @@ set_option(struct run_options *o, struct cache_flags *c, int id, const char *val
 			return -1;
 		o->sandbox = value ? SANDBOX_OFF : SANDBOX_ALL;
 		return 0;
+	case O_SUMMARIZE:
+		o->summarize = true;
+		o->summary_file = value;
+		return 0;
+	case O_TAG:
+		return add_tag(o, value, e);
 	case O_TIMEOUT:
 		return num_parse_u64(value, 1, TIMEOUT_MAX_MS, &o->timeout_ms, "--timeout", e);
+	case O_VERBOSITY:
+		if (num_parse_u64(value, 0, UINT32_MAX, &n, "--verbosity", e))
+			return -1;
+		o->verbose = n > 0;
+		return 0;
 	case O_HELP:
 	case O_LATER:
 		break;
@@ -267,9 +334,8 @@ parse(struct run_options *o, int argc, char *const *argv, struct err *e)
 		return -1;
 	if (help)
 		return 1;
-	if (o->dry && o->graph)
-		return err_set(
-			e, ERR_USAGE, 0, "--dry and --graph are two plans: ask for one of them");
+	if (check_plan(o, e))
+		return -1;
 	if (c.force && c.no_cache)
 		return err_set(e, ERR_USAGE, 0, "--force and --no-cache contradict each other");
 	o->no_read = c.no_read || c.no_cache || c.force;
@@ -327,6 +393,7 @@ cmd_run(int argc, char *const *argv, struct err *e)
 	strvec_release(&o.words);
 	strvec_release(&o.filters);
 	strvec_release(&o.left_out);
+	strvec_release(&o.tags);
 	free(command);
 	return code;
 }

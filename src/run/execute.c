@@ -421,6 +421,8 @@ on_done(void *ctx, struct exec_result *r)
 	commit_free(r->commit);
 	r->commit = NULL;
 	log_debug("phase", "%s scratch dropped", t->node->id);
+	if (!aborted)
+		miss_note_flaky(s, j, r);
 	/* What it has written is seen while it counts as running. */
 	if (t->may_move) {
 		sched_keys_hold(s);
@@ -597,6 +599,8 @@ start_job(struct sched *s, struct job *j, struct err *e)
 
 	if (check_key(s, j, e) || plan_inputs(s->plan, t, e) || serve_prepare(j, e))
 		return -1;
+	if (t->cache == CACHE_MISS)
+		miss_explain(s, t);
 	note_empty_inputs(j);
 	note_kept_back(j);
 	note_left_out(s, j);

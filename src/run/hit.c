@@ -84,6 +84,7 @@ lose_entry(struct sched *s, struct task *t)
 	if (s->o->write_cache)
 		index_drop(s->o->index, &t->key, &e);
 	t->found = false;
+	t->lost = true;
 	if (!t->deps_left)
 		sched_became_ready(s, t);
 }

@@ -151,6 +151,7 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 		struct task *t = &p->tasks[i];
 
 		t->node = n;
+		strbuf_init(&t->key_text);
 		t->is_unfolded = n->nfolded != n->ndeps;
 		t->deps_left = n->ndeps;
 		t->status = TASK_NOT_RUN;
@@ -180,6 +181,8 @@ plan_release(struct plan *p)
 		inputs_release(&p->tasks[i].inputs);
 		free(p->tasks[i].probes);
 		free(p->tasks[i].placed_on);
+		free(p->tasks[i].why);
+		strbuf_release(&p->tasks[i].key_text);
 	}
 	probe_set_release(&p->probes);
 	fingerprint_release(&p->fingerprint);
@@ -312,6 +315,7 @@ command_key(struct plan *p, struct task *t, struct err *e)
 		manifest_identity(p, n->project, &p->manifest, e) || runtime_values(t, runtime, e))
 		return -1;
 	strbuf_reset(&p->text);
+	p->text_of = t;
 	key_compute(
 		&(struct key_parts){
 			.task = n->id,
@@ -366,6 +370,7 @@ key_again(struct plan *p, struct task *t, const char *manifest, char **ret_what,
 	if (digest_equal(&before, &t->key))
 		return 1;
 	t->key = before;
+	p->text_of = NULL;
 	for (size_t i = 0; i < t->inputs.n && !what; i++)
 		if (filehash_changed_since(p->fh, t->inputs.paths[i], since))
 			what = t->inputs.paths[i];
@@ -374,6 +379,15 @@ key_again(struct plan *p, struct task *t, const char *manifest, char **ret_what,
 	/* A name that came or went, where the files were listed anew. */
 	*ret_what = xstrdup(what ? what : "an input");
 	return 0;
+}
+
+int
+plan_text(struct plan *p, struct task *t, struct err *e)
+{
+	cleanup_free char *manifest = path_join(t->node->project->dir, "package.json");
+	cleanup_free char *what = NULL;
+
+	return p->text_of == t ? 1 : key_again(p, t, manifest, &what, e);
 }
 
 int
@@ -400,7 +414,9 @@ plan_look_up(
 	r = index_get(ix, &t->key, &t->entry, e);
 	if (r < 0)
 		return err_wrap(e, "task %s", t->node->id);
+	t->answered = true;
 	t->found = r && t->entry.making >= least;
+	t->too_weak = r && !t->found;
 	return 0;
 }
 

@@ -86,6 +86,9 @@ struct task {
 	char *placed_on;
 	bool looked_up; /* the index was asked */
 	bool found;     /* the index has an entry that this run accepts */
+	bool answered;  /* the index has said whether */
+	bool too_weak;  /* it has one, of a lower making than this run accepts */
+	bool lost;      /* it had one, which was of no use */
 	struct entry entry;
 
 	/* How it ended. */
@@ -100,7 +103,19 @@ struct task {
 	uint64_t duration_ns, cpu_us, peak_rss_kb;
 	int64_t started_ns; /* wall */
 	const struct node *blocked_by;
+	bool saved;             /* its result is in the cache now */
+	char *why;              /* why it missed, in a phrase; NULL: not known */
+	struct strbuf key_text; /* of history_pack; empty: not kept */
+	uint64_t passes, failures; /* with this key, this one included */
+	bool flaky;                /* both */
 };
+
+/* Persistent, ready, and not at its end. */
+static inline bool
+task_is_serving(const struct task *t)
+{
+	return t->is_ready && t->state == TASK_RUNNING;
+}
 
 enum sandbox_mode {
 	SANDBOX_AS_DECLARED,
@@ -124,6 +139,7 @@ struct plan {
 	bool outputs_are_inputs;
 	struct strbuf
 		text; /* of the last key: its memory serves the next, as does that of its parts: */
+	const struct task *text_of; /* whose key is made of `text`; NULL: nobody's */
 	struct strbuf ids, manifest;
 	struct key_input *inputs;
 	struct digest *upstream;
@@ -159,6 +175,9 @@ int plan_inputs(struct plan *p, struct task *t, struct err *e);
 /* Makes (or makes again) the task's key; those of its dependencies are there, and its probes have
  * ended. One that failed is the error. */
 int plan_key(struct plan *p, struct task *t, struct err *e);
+
+/* Makes `text` that of the task's key. 1; 0: it has another key by now. */
+int plan_text(struct plan *p, struct task *t, struct err *e);
 
 /*
  * Whether the key still holds right before the command starts, and how its inputs look now, into an empty

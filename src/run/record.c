@@ -9,8 +9,8 @@ copy_or_null(const char *s)
 	return s && *s ? xstrdup(s) : NULL;
 }
 
-static const char *
-status_word(const struct task *t)
+const char *
+record_status(const struct task *t)
 {
 	switch (t->status) {
 	case TASK_SUCCESS:
@@ -31,8 +31,8 @@ status_word(const struct task *t)
 	return "not-run";
 }
 
-static const char *
-cache_word(const struct task *t)
+const char *
+record_cache(const struct task *t)
 {
 	switch (t->cache) {
 	case CACHE_UP_TO_DATE:
@@ -75,8 +75,8 @@ record_task(struct sched *s, const struct task *t, const struct exec_result *r)
 	GROW(out->history, out->nhistory + 1, s->history_cap);
 	out->history[out->nhistory++] = (struct history_task){
 		.task = t->node->id,
-		.status = status_word(t),
-		.cache = cache_word(t),
+		.status = record_status(t),
+		.cache = record_cache(t),
 		.has_key = t->has_key,
 		.key = t->key,
 		.exit_code = t->exit_code,
@@ -88,6 +88,9 @@ record_task(struct sched *s, const struct task *t, const struct exec_result *r)
 		.attempts = t->attempts,
 		.blocked_by = t->blocked_by ? t->blocked_by->id : NULL,
 		.nfindings = r ? r->nfindings : 0,
+		.saved = t->saved,
+		.key_text = t->key_text.len ? t->key_text.buf : NULL,
+		.key_text_len = t->key_text.len,
 		.denials = denials,
 		.ndenials = n,
 	};

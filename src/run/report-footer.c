@@ -1,74 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/report-private.h"
+#include "run/sched.h"
+#include "run/tally.h"
 
 enum {
-	FAILED_SHOWN = 10
+	FAILED_SHOWN = 10,
+	TABLE_STATUS = 16,
 };
-
-struct counts {
-	size_t total, ok, failed, skipped, aborted, not_run, noop, running, current, restored, miss,
-		none;
-	uint64_t max, min, sum;
-	size_t executed;
-};
-
-static struct counts
-count(const struct plan *p)
-{
-	struct counts c = {0};
-
-	for (size_t i = 0; i < p->g->n; i++) {
-		const struct task *t = &p->tasks[i];
-
-		if (node_is_idle(t->node))
-			continue;
-		switch (t->status) {
-		case TASK_ABORTED:
-			c.aborted++;
-			continue;
-		case TASK_NOT_RUN:
-			c.not_run++;
-			continue;
-		case TASK_NOOP:
-			c.noop++;
-			continue;
-		case TASK_UNNEEDED:
-			continue;
-		case TASK_SUCCESS:
-			if (report_is_running(t))
-				c.running++;
-			else
-				c.ok++;
-			break;
-		case TASK_HIT:
-			c.ok++;
-			break;
-		case TASK_FAILED:
-			c.failed++;
-			break;
-		case TASK_SKIPPED:
-			c.skipped++;
-			break;
-		}
-		c.total++;
-		c.current += t->cache == CACHE_UP_TO_DATE && t->status == TASK_HIT;
-		c.restored += t->cache == CACHE_RESTORED && t->status == TASK_HIT;
-		if (t->status != TASK_SUCCESS && t->status != TASK_FAILED)
-			continue;
-		c.miss += t->cache == CACHE_MISS;
-		c.none += t->cache == CACHE_NONE;
-		/* They end when vx says so. */
-		if (t->node->def->persistent)
-			continue;
-		c.executed++;
-		c.sum += t->duration_ns;
-		if (t->duration_ns > c.max)
-			c.max = t->duration_ns;
-		if (c.executed == 1 || t->duration_ns < c.min)
-			c.min = t->duration_ns;
-	}
-	return c;
-}
 
 static void
 add_part(struct strbuf *out, size_t n, const char *word, bool *first)
@@ -77,6 +15,40 @@ add_part(struct strbuf *out, size_t n, const char *word, bool *first)
 		return;
 	strbuf_addf(out, "%s%zu %s", *first ? "" : " · ", n, word);
 	*first = false;
+}
+
+/* --verbosity: every task, in the order of the graph. */
+static void
+add_table(const struct report *r, struct strbuf *out, const struct plan *p)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+
+	strbuf_addf(&line, "%-*s  %-10s  %8s  %8s  %7s  %-8s  task", TABLE_STATUS, "status", "cache",
+		"time", "cpu", "peak", "key");
+	report_add_coloured(r, out, DIM, line.buf);
+	strbuf_addch(out, '\n');
+	for (size_t i = 0; i < p->g->n; i++) {
+		const struct task *t = &p->tasks[i];
+		cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
+		char time[32], cpu[32] = "", peak[32] = "", key[DIGEST_HEX] = "";
+
+		if (node_is_idle(t->node))
+			continue;
+		report_outcome(&outcome, t);
+		report_duration(t->duration_ns, time, sizeof(time));
+		if (t->cpu_us)
+			report_duration(t->cpu_us * 1000, cpu, sizeof(cpu));
+		if (t->peak_rss_kb)
+			snprintf(peak, sizeof(peak), "%llu MB",
+				(unsigned long long)(t->peak_rss_kb + 512) / 1024);
+		if (t->has_key)
+			digest_hex(&t->key, key);
+		strbuf_addf(out, "%s", outcome.buf);
+		report_pad(out, outcome.buf, TABLE_STATUS);
+		strbuf_addf(out, "  %-10s  %8s  %8s  %7s  %-8.8s  %s\n",
+			t->status == TASK_SKIPPED ? "" : record_cache(t), time, cpu, peak, key,
+			t->node->id);
+	}
 }
 
 static void
@@ -126,7 +98,7 @@ void
 report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stopped_by)
 {
 	cleanup_strbuf struct strbuf out = STRBUF_INIT, head = STRBUF_INIT;
-	struct counts c = count(p);
+	struct tally c = tally_of(p);
 	size_t cached = c.current + c.restored;
 	char wall[32], max[32], avg[32], min[32];
 	bool first = true;
@@ -137,6 +109,8 @@ report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stop
 	}
 	r->live = NULL;
 	strbuf_add(&out, r->replays.buf, r->last_is_framed ? r->replay_last : r->replays.len);
+	if (r->o.verbose_table)
+		add_table(r, &out, p);
 	strbuf_addf(&head, "─ vx %s", PACKAGE_VERSION);
 	report_add_rule(&head, strlen(head.buf) - 2);
 	report_add_coloured(r, &out, DIM, head.buf);

@@ -2,13 +2,14 @@
 #include "exec/denials.h"
 #include "proto/status.h"
 #include "run/report-private.h"
+#include "util/columns.h"
 #include "util/path.h"
 #include "util/proc.h"
 
 enum {
 	BAR_WIDTH = 24,
 	RULE_WIDTH = 60,
-	STATUS_WIDTH = 14, /* "restored-local" */
+	STATUS_WIDTH = 15, /* "failed (exit 1)" */
 	CACHE_WIDTH = 8,   /* "no-cache" */
 	FINDINGS_SHOWN = 30,
 	MANY_SHOWN = 3,
@@ -23,6 +24,13 @@ report_add_coloured(const struct report *r, struct strbuf *sb, enum colour c, co
 		strbuf_addf(sb, "\033[%sm%s\033[0m", colour_codes[c], text);
 	else
 		strbuf_adds(sb, text);
+}
+
+void
+report_pad(struct strbuf *out, const char *text, size_t columns)
+{
+	for (size_t n = columns_of(text); n < columns; n++)
+		strbuf_addch(out, ' ');
 }
 
 void
@@ -84,7 +92,7 @@ report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_r
 {
 	switch (t->status) {
 	case TASK_SUCCESS:
-		strbuf_adds(out, report_is_running(t) ? "ready" : "success");
+		strbuf_adds(out, task_is_serving(t) ? "ready" : "success");
 		break;
 	case TASK_NOOP:
 		strbuf_adds(out, "@noop");
@@ -133,6 +141,12 @@ report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_r
 	}
 }
 
+void
+report_outcome(struct strbuf *out, const struct task *t)
+{
+	report_add_outcome(out, t, NULL);
+}
+
 static enum colour
 outcome_colour(const struct task *t)
 {
@@ -163,6 +177,12 @@ report_add_frame_open(
 	if (outcome)
 		strbuf_addf(&head, " > %s", outcome);
 	report_add_coloured(r, out, outcome ? outcome_colour(t) : BOLD, head.buf);
+	strbuf_addch(out, '\n');
+	if (!t->why)
+		return;
+	strbuf_reset(&head);
+	strbuf_addf(&head, "miss: %s", t->why);
+	report_add_coloured(r, out, DIM, head.buf);
 	strbuf_addch(out, '\n');
 }
 
@@ -422,7 +442,7 @@ report_add_line(const struct report *r, struct strbuf *out, const struct report_
 
 	switch (t->status) {
 	case TASK_SUCCESS:
-		glyph = report_is_running(t) ? "▸" : glyph;
+		glyph = task_is_serving(t) ? "▸" : glyph;
 		break;
 	case TASK_HIT:
 		glyph = t->cache == CACHE_UP_TO_DATE ? "►" : "⇢";
@@ -450,10 +470,18 @@ report_add_line(const struct report *r, struct strbuf *out, const struct report_
 	report_add_outcome(&outcome, t, end->result);
 	strbuf_addf(&left, "%s %7s  ", glyph, time);
 	report_add_coloured(r, out, outcome_colour(t), left.buf);
-	strbuf_addf(&status, "%-*s  ", STATUS_WIDTH, outcome.buf);
+	strbuf_adds(&status, outcome.buf);
+	report_pad(&status, outcome.buf, STATUS_WIDTH + 2);
 	report_add_coloured(r, out, outcome_colour(t), status.buf);
 	strbuf_addf(&word, "%-*s  ", CACHE_WIDTH, executed ? words[t->cache] : "");
 	report_add_coloured(r, out, DIM, word.buf);
-	strbuf_addf(out, "%s\n", t->node->id);
+	strbuf_adds(out, t->node->id);
+	if (t->why) {
+		cleanup_strbuf struct strbuf why = STRBUF_INIT;
+
+		strbuf_addf(&why, " · %s", t->why);
+		report_add_coloured(r, out, DIM, why.buf);
+	}
+	strbuf_addch(out, '\n');
 	report_add_notes(r, out, end);
 }

@@ -60,13 +60,6 @@ struct report {
 	bool holding;       /* what tasks print is not read: loop_hold */
 };
 
-/* Persistent, ready, and not at its end. */
-static inline bool
-report_is_running(const struct task *t)
-{
-	return t->is_ready && t->state == TASK_RUNNING;
-}
-
 /* report.c: permanent text, above the live region, in one write. */
 void report_emit(struct report *r, const struct strbuf *text);
 
@@ -89,6 +82,8 @@ void report_add_coloured(
 	const struct report *r, struct strbuf *sb, enum colour c, const char *text);
 void report_add_rule(struct strbuf *out, size_t used);
 void report_add_bar(struct strbuf *out, uint64_t part, uint64_t whole);
+/* Blanks behind a text, up to so many columns. */
+void report_pad(struct strbuf *out, const char *text, size_t columns);
 /* A task's own bytes: as they are, or without escape sequences where there is no colour. */
 void report_add_content(const struct report *r, struct strbuf *out, struct escape_state *st,
 	const char *p, size_t n);

@@ -390,6 +390,13 @@ report_hurry(struct report *r)
 	r->hurried = true;
 }
 
+void
+report_page(struct report *r, const struct strbuf *text)
+{
+	report_emit(r, text);
+	r->dirty_at = 0;
+}
+
 uint64_t
 report_redraw_at(const struct report *r)
 {

@@ -93,6 +93,11 @@ int report_write_error(const struct report *r);
 uint64_t report_redraw_at(const struct report *r);
 void report_redraw(struct report *r);
 
+/* A text of the user's own asking, below all else: --report. */
+void report_page(struct report *r, const struct strbuf *text);
+
+/* "success", "failed (exit 4)". */
+void report_outcome(struct strbuf *out, const struct task *t);
 /* "1.2s", "340ms", "2m 05s". */
 void report_duration(uint64_t ns, char *buf, size_t n);
 

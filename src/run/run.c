@@ -15,11 +15,13 @@
 #include "graph/select.h"
 #include "run/fingerprint.h"
 #include "run/state.h"
+#include "run/summary.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/fd.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/mask.h"
@@ -413,27 +415,82 @@ count_tasks(const struct graph *g, const struct workspace *w, struct report_opti
 /* ------------------------------------------------------------------ running */
 
 static void
-record(struct run *r, const char *command, const struct sched_result *res, unsigned concurrency,
-	int64_t started, int code)
+record(struct run *r, const struct summary *sum, const struct sched_result *res,
+	unsigned concurrency, int code)
 {
-	cleanup_free char *shown = mask_text(r->plan.mask, command);
+	cleanup_free char *shown = mask_text(r->plan.mask, sum->command);
 	struct err e = ERR_INIT;
-	char id[37];
 
-	history_run_id(id);
 	if (history_record(r->history,
 		    &(struct history_run){
-			    .run_id = id,
+			    .run_id = sum->run_id,
 			    .command = shown,
-			    .started_ns = started,
-			    .ended_ns = (int64_t)clock_wall_ns(),
+			    .started_ns = sum->started_ns,
+			    .ended_ns = sum->ended_ns,
 			    .concurrency = concurrency,
 			    .exit_code = code,
+			    .tags = sum->tags,
 			    .tasks = res->history,
 			    .ntasks = res->nhistory,
 		    },
 		    &e))
 		report_warn("this run is not in the history: %s", e.text);
+}
+
+/* Never the run's own failure. A fifo that nobody reads is not waited for. */
+static void
+write_file(const char *flag, const char *path, int how, const struct strbuf *text)
+{
+	cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | how, 0666);
+	int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ||
+		fd_write_all(fd, text->buf, text->len))
+		report_warn("%s: cannot write %s: %s", flag, path, strerror(errno));
+}
+
+/* Into .vx, which somebody else may have made: no link in it is followed. */
+static void
+write_summary(const struct run *r, const struct summary *sum, const struct strbuf *text)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+	cleanup_close int dir = -1;
+
+	strbuf_addf(&name, "%s.json", sum->run_id);
+	if (!fs_mkdirs(r->statefd, "runs"))
+		dir = fs_open_beneath(r->statefd, "runs", O_RDONLY | O_DIRECTORY, 0);
+	if (dir < 0 || fs_replace_file(dir, name.buf, text->buf, text->len, 0666))
+		report_warn("--summarize: cannot write %s/runs/%s: %s", r->state_path, name.buf,
+			strerror(errno));
+}
+
+/* What was asked for of the run in writing. */
+static void
+write_files(struct run *r, const struct run_options *o, const struct summary *sum)
+{
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+
+	if (o->summarize) {
+		summary_json(sum, &text);
+		if (o->summary_file)
+			write_file("--summarize", o->summary_file, O_TRUNC, &text);
+		else
+			write_summary(r, sum, &text);
+	}
+	if (o->profile) {
+		strbuf_reset(&text);
+		summary_trace(sum, &text);
+		write_file("--profile", o->profile_file ? o->profile_file : "profile.json", O_TRUNC,
+			&text);
+	}
+	if (o->report) {
+		strbuf_reset(&text);
+		summary_markdown(sum, &text);
+		if (o->report_file)
+			write_file("--report-file", o->report_file, O_APPEND, &text);
+		else
+			report_page(r->report, &text);
+	}
 }
 
 /* Never the run's own failure. */
@@ -517,7 +574,6 @@ struct finish {
 	const struct run_options *o;
 	unsigned concurrency;
 	uint64_t begin;
-	int64_t started;
 	int code;
 	bool done;
 };
@@ -526,9 +582,25 @@ static void
 finish(struct finish *f, const struct sched_result *res, bool is_kept)
 {
 	struct run *r = f->r;
+	cleanup_free char *tags = summary_tags(&f->o->tags);
+	char id[37];
+	struct summary sum = {
+		.plan = &r->plan,
+		.result = res,
+		.run_id = id,
+		.command = f->o->command,
+		.tags = tags,
+		.ended_ns = (int64_t)clock_wall_ns(),
+		.total_ns = clock_monotonic_ns() - f->begin,
+	};
 
+	/* With all that came before the first task. */
+	sum.started_ns = sum.ended_ns - (int64_t)sum.total_ns;
+	history_run_id(id);
 	f->code = res->stopped_by ? 128 + res->stopped_by : !res->ok;
-	report_footer(r->report, &r->plan, clock_monotonic_ns() - f->begin, res->stopped_by);
+	sum.exit_code = f->code;
+	report_footer(r->report, &r->plan, sum.total_ns, res->stopped_by);
+	write_files(r, f->o, &sum);
 	/* Servers that stay have a loop to write by; the others are over. */
 	if (!is_kept && !report_finish(r->report))
 		f->code = 128 + stop_asked_by();
@@ -538,7 +610,7 @@ finish(struct finish *f, const struct sched_result *res, bool is_kept)
 		f->code = f->code ? f->code : 1;
 	}
 	if (!res->stopped_by)
-		record(r, f->o->command, res, f->concurrency, f->started, f->code);
+		record(r, &sum, res, f->concurrency, f->code);
 	if (!res->stopped_by && r->store)
 		clean_cache(r);
 	r->complete = !res->stopped_by && f->o->all;
@@ -560,7 +632,7 @@ static int
 execute(struct run *r, const struct run_options *o, unsigned concurrency, const struct guard *guard,
 	uint64_t begin, const sigset_t *signals, struct err *e)
 {
-	struct finish f = {r, o, concurrency, begin, (int64_t)clock_wall_ns(), 0, false};
+	struct finish f = {r, o, concurrency, begin, 0, false};
 	struct sched_options so;
 	struct sched_result res;
 	struct report_options ro = {
@@ -570,6 +642,7 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 								: FLOW_FOCUSED,
 		.sandbox_off = o->sandbox == SANDBOX_OFF,
 		.cache_dir = r->index ? r->cache_path : NULL,
+		.verbose_table = o->verbose,
 	};
 
 	if (loop_new(signals, &r->loop, e))
@@ -587,6 +660,7 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	so.index = r->index;
 	so.stamps = r->stamps;
 	so.store = r->store;
+	so.history = r->history;
 	so.read_cache = !o->no_read;
 	so.write_cache = !o->no_write;
 	so.sandbox = o->sandbox;

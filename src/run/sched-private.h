@@ -2,7 +2,7 @@
 /*
  * What the files of one run share: sched.c (order and ends), execute.c (commands), serve.c (those that
  * go on), place.c (by whom they are executed), hit.c (what the cache gives), settle.c (what it is given), own.c (whose the outputs on disk are), record.c (what
- * the history gets). Nobody else includes this.
+ * the history gets), miss.c (why it was not there). Nobody else includes this.
  */
 #ifndef RUN_SCHED_PRIVATE_H
 #define RUN_SCHED_PRIVATE_H
@@ -178,6 +178,13 @@ bool place_is_done(const struct sched *s);
 struct place *place_of(const struct sched *s, const struct task *t);
 /* Nothing more is executed: the executors are ended, and heard out. */
 void place_end(struct sched *s);
+
+/* miss.c */
+/* Before the command of a task is started that is to be cached: why it has to run (task.why), and what explains the
+ * next one (task.key_text). */
+void miss_explain(struct sched *s, struct task *t);
+/* The same key has failed and succeeded: a note. */
+void miss_note_flaky(struct sched *s, struct job *j, const struct exec_result *r);
 
 /* notes.c: what may explain that a sandboxed command failed by itself. Never counted. */
 void notes_on_failure(struct sched *s, struct job *j, const struct exec_result *r);

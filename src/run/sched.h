@@ -35,6 +35,7 @@ struct sched_options {
 	struct index *index;   /* NULL: no cache at all */
 	struct index *stamps;  /* what vx made here before; NULL: nothing is known */
 	struct store *store;   /* NULL with index */
+	struct history *history; /* NULL: what was before is not known */
 	bool read_cache, write_cache;
 	enum sandbox_mode sandbox;
 	enum continue_mode cont;
@@ -76,5 +77,9 @@ int sched_probe(const struct sched_options *o, int *ret_stopped_by, struct err *
  * been ended by then). */
 int sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e);
 void sched_result_release(struct sched_result *r);
+
+/* record.c: "success", "cache-hit", …; "miss", "up-to-date", … */
+const char *record_status(const struct task *t);
+const char *record_cache(const struct task *t);
 
 #endif

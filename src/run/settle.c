@@ -379,7 +379,7 @@ settle_result(struct sched *s, struct job *j, struct exec_result *r, bool save, 
 	if (!ret && r->commit)
 		ret = commit_apply(r->commit, e);
 	if (!ret && save)
-		kept = keep_result(s, j, r, &made, &en);
+		kept = t->saved = keep_result(s, j, r, &made, &en);
 	if (begun)
 		store_save_end(s->o->store, kept);
 	outputs_release(&made);
