@@ -64,7 +64,7 @@ void db_bind_text(struct db *db, int col, const char *s);           /* NULL: SQL
 void db_bind_blob(struct db *db, int col, const void *p, size_t n); /* NULL: SQL NULL */
 int db_step(struct db *db, struct err *e);                          /* 1 a row, 0 done, -1 */
 int64_t db_get_int(struct db *db, int col);
-bool db_is_set(struct db *db, int col); /* no SQL NULL */
+bool db_is_set(struct db *db, int col);          /* no SQL NULL */
 const char *db_get_text(struct db *db, int col); /* NULL for SQL NULL; until the next step */
 const void *db_get_blob(struct db *db, int col, size_t *ret_n);
 void db_reset(struct db *db);

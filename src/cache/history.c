@@ -19,10 +19,10 @@
 enum {
 	MEDIAN_OF = 9,
 	PASSES_OF = 100,
-	LAST_OF = 64,         /* runs: history_last */
-	NAMES_MAX = 1 << 20,  /* the same */
-	TEXT_MAX = 16 << 20,  /* a key's */
-	PACK_FROM = 4096,     /* shorter ones are kept as they are */
+	LAST_OF = 64,        /* runs: history_last */
+	NAMES_MAX = 1 << 20, /* the same */
+	TEXT_MAX = 16 << 20, /* a key's */
+	PACK_FROM = 4096,    /* shorter ones are kept as they are */
 	PACK_LEVEL = 1,
 	/* Tasks, so that a watched workspace of any size stays small. */
 	MOST_TASKS = 1000 * 1000,

@@ -109,8 +109,8 @@ is_same(const struct line *a, const struct line *b)
 }
 
 static bool
-diff_field(
-	struct diff *d, struct lines *was, struct lines *is, const char *label, enum keydiff_part part)
+diff_field(struct diff *d, struct lines *was, struct lines *is, const char *label,
+	enum keydiff_part part)
 {
 	struct line a, b;
 
@@ -123,8 +123,8 @@ diff_field(
 
 /* Both are sorted by their names. */
 static bool
-diff_list(
-	struct diff *d, struct lines *was, struct lines *is, const char *label, enum keydiff_part part)
+diff_list(struct diff *d, struct lines *was, struct lines *is, const char *label,
+	enum keydiff_part part)
 {
 	uint64_t nwas, nis;
 	struct line a, b;

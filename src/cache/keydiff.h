@@ -28,8 +28,7 @@ enum keydiff_how {
 };
 
 /* `name`: of a variable, command or input, as it is; of an upstream, its key as 64 hex digits; else empty. Borrowed. */
-typedef void keydiff_fn(
-	void *ctx, enum keydiff_part part, enum keydiff_how how, const char *name);
+typedef void keydiff_fn(void *ctx, enum keydiff_part part, enum keydiff_how how, const char *name);
 
 /* Calls fn for each difference, in the order of the bytes. False: one of them is not of this form. */
 bool keydiff(const char *was, size_t nwas, const char *is, size_t nis, keydiff_fn *fn, void *ctx);

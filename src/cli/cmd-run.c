@@ -275,7 +275,8 @@ set_option(struct run_options *o, struct cache_flags *c, int id, const char *val
 		return 0;
 	case O_REPORT:
 		o->report = true;
-		return value && one_of("report", value, reports, array_len(reports), e) < 0 ? -1 : 0;
+		return value && one_of("report", value, reports, array_len(reports), e) < 0 ? -1
+											    : 0;
 	case O_REPORT_FILE:
 		o->report = true;
 		o->report_file = value;

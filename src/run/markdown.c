@@ -141,8 +141,8 @@ summary_markdown(const struct summary *s, struct strbuf *out)
 		strbuf_addf(out, "%zu failed, ", c.failed);
 	if (c.skipped)
 		strbuf_addf(out, "%zu skipped, ", c.skipped);
-	strbuf_addf(out, "%zu cached (%zu%%), %s\n\n", cached,
-		c.total ? cached * 100 / c.total : 0, time);
+	strbuf_addf(out, "%zu cached (%zu%%), %s\n\n", cached, c.total ? cached * 100 / c.total : 0,
+		time);
 	add_code(out, s->command);
 	add_rows(s->plan, out);
 	add_critical(s->plan, out);

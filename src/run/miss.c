@@ -115,8 +115,7 @@ compare(struct sched *s, const struct task *t, const struct strbuf *was)
 	x.manifest = path_join(t->node->project->dir, "package.json");
 	for (size_t i = 0; i < KEYDIFF_PARTS; i++)
 		strbuf_init(&x.first[i]);
-	good = keydiff(
-		was->buf, was->len, s->plan->text.buf, s->plan->text.len, differs, &x);
+	good = keydiff(was->buf, was->len, s->plan->text.buf, s->plan->text.len, differs, &x);
 	for (size_t i = KEYDIFF_PARTS; i-- > 0;) {
 		others += x.n[i];
 		at = x.n[i] ? i : at;

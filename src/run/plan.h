@@ -103,9 +103,9 @@ struct task {
 	uint64_t duration_ns, cpu_us, peak_rss_kb;
 	int64_t started_ns; /* wall */
 	const struct node *blocked_by;
-	bool saved;             /* its result is in the cache now */
-	char *why;              /* why it missed, in a phrase; NULL: not known */
-	struct strbuf key_text; /* of history_pack; empty: not kept */
+	bool saved;                /* its result is in the cache now */
+	char *why;                 /* why it missed, in a phrase; NULL: not known */
+	struct strbuf key_text;    /* of history_pack; empty: not kept */
 	uint64_t passes, failures; /* with this key, this one included */
 	bool flaky;                /* both */
 };

@@ -23,8 +23,8 @@ add_table(const struct report *r, struct strbuf *out, const struct plan *p)
 {
 	cleanup_strbuf struct strbuf line = STRBUF_INIT;
 
-	strbuf_addf(&line, "%-*s  %-10s  %8s  %8s  %7s  %-8s  task", TABLE_STATUS, "status", "cache",
-		"time", "cpu", "peak", "key");
+	strbuf_addf(&line, "%-*s  cache           time       cpu     peak  key       task",
+		TABLE_STATUS, "status");
 	report_add_coloured(r, out, DIM, line.buf);
 	strbuf_addch(out, '\n');
 	for (size_t i = 0; i < p->g->n; i++) {
@@ -108,7 +108,7 @@ report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stop
 		r->streamed = r->live;
 	}
 	r->live = NULL;
-	strbuf_add(&out, r->replays.buf, r->last_is_framed ? r->replay_last : r->replays.len);
+	report_add_replays(r, &out);
 	if (r->o.verbose_table)
 		add_table(r, &out, p);
 	strbuf_addf(&head, "─ vx %s", PACKAGE_VERSION);

@@ -244,6 +244,7 @@ report_add_captured(const struct report *r, struct strbuf *out, const struct cap
 {
 	static const char *const titles[] = {NULL, "STDOUT", "STDERR", "STDOUT, STDERR"};
 	struct content c = {.r = r, .out = out};
+	size_t begin;
 
 	if (!output || captured_is_empty(output))
 		return;
@@ -251,7 +252,11 @@ report_add_captured(const struct report *r, struct strbuf *out, const struct cap
 	if (!c.streams)
 		return;
 	add_section(r, out, titles[c.streams & 3]);
+	begin = out->len;
 	captured_each(output, add_piece, &c);
+	/* A colour that it did not take back would be that of all that follows. */
+	if (r->colour && memchr(out->buf + begin, '\033', out->len - begin))
+		strbuf_adds(out, "\033[0m");
 	end_line(out);
 }
 
@@ -412,20 +417,81 @@ report_add_frame_close(
 	strbuf_adds(out, "\n\n");
 }
 
-void
-report_add_frame(const struct report *r, struct strbuf *out, const struct report_end *end)
+/* Of a command of GitHub Actions; `property`: one in front of the second "::". */
+static void
+add_escaped(struct strbuf *out, const char *s, bool property)
 {
-	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
+	for (; *s; s++) {
+		if (strchr(property ? "%\r\n:," : "%\r\n", *s))
+			strbuf_addf(out, "%%%02X", (unsigned char)*s);
+		else
+			strbuf_addch(out, *s);
+	}
+}
 
-	report_add_outcome(&outcome, end->task, end->result);
-	report_add_frame_open(r, out, end->task, outcome.buf);
+void
+report_add_fence(const struct report *r, struct strbuf *out)
+{
+	if (r->o.github)
+		strbuf_addf(out, "::stop-commands::%s\n", r->fence);
+}
+
+void
+report_add_fence_end(const struct report *r, struct strbuf *out)
+{
+	if (r->o.github)
+		strbuf_addf(out, "::%s::\n", r->fence);
+}
+
+static void
+add_frame(const struct report *r, struct strbuf *out, const struct report_end *end,
+	const char *outcome)
+{
+	report_add_fence(r, out);
+	report_add_frame_open(r, out, end->task, outcome);
 	if (end->command)
 		report_add_command(r, out, end->command);
 	report_add_captured(r, out, end->output);
 	report_add_error(r, out, end);
 	report_add_denials(r, out, end->result);
 	report_add_notes(r, out, end);
-	report_add_frame_close(r, out, end->task, outcome.buf);
+	report_add_frame_close(r, out, end->task, outcome);
+	report_add_fence_end(r, out);
+}
+
+void
+report_add_frame_again(const struct report *r, struct strbuf *out, const struct report_end *end)
+{
+	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
+
+	report_add_outcome(&outcome, end->task, end->result);
+	add_frame(r, out, end, outcome.buf);
+}
+
+/* GitHub Actions folds it, but for a failure, which is an annotation, too. */
+void
+report_add_frame(const struct report *r, struct strbuf *out, const struct report_end *end)
+{
+	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
+	bool failed = end->task->status == TASK_FAILED;
+
+	report_add_outcome(&outcome, end->task, end->result);
+	if (r->o.github && failed) {
+		strbuf_adds(out, "::error title=");
+		add_escaped(out, end->task->node->id, true);
+		strbuf_adds(out, "::");
+		add_escaped(out, end->task->node->id, false);
+		strbuf_addch(out, ' ');
+		add_escaped(out, outcome.buf, false);
+		strbuf_addch(out, '\n');
+	} else if (r->o.github) {
+		strbuf_adds(out, "::group::");
+		add_escaped(out, end->task->node->id, false);
+		strbuf_addf(out, " > %s\n", outcome.buf);
+	}
+	add_frame(r, out, end, outcome.buf);
+	if (r->o.github && !failed)
+		strbuf_adds(out, "::endgroup::\n");
 }
 
 void

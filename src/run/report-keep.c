@@ -2,6 +2,7 @@
 /* Below the footer: persistent tasks that stay. */
 #include "run/report-private.h"
 #include "util/alloc.h"
+#include "util/columns.h"
 
 enum {
 	LINE_MAX_BYTES = 65536 /* one that does not end is shown all the same */
@@ -18,7 +19,9 @@ add_name(const struct report *r, struct strbuf *out, const struct kept_task *k)
 {
 	cleanup_strbuf struct strbuf name = STRBUF_INIT;
 
-	strbuf_addf(&name, "%-*s │ ", r->kept_width, k->task->node->id);
+	strbuf_adds(&name, k->task->node->id);
+	report_pad(&name, k->task->node->id, r->kept_width);
+	strbuf_adds(&name, " │ ");
 	report_add_coloured(r, out, DIM, name.buf);
 }
 
@@ -149,10 +152,13 @@ report_keep(struct report *r, const struct report_kept *kept, size_t n)
 {
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
+	/* It is lifted when they have ended (report_keep_release). */
+	if (is_shown(r))
+		report_add_fence(r, &out);
 	r->kept = xcalloc(n, sizeof(*r->kept));
 	r->nkept = n;
 	for (size_t i = 0; i < n; i++) {
-		int width = (int)strlen(kept[i].task->node->id);
+		size_t width = columns_of(kept[i].task->node->id);
 
 		r->kept[i].task = kept[i].task;
 		for (size_t k = 0; k < array_len(r->kept[i].line); k++)
@@ -172,6 +178,13 @@ report_keep(struct report *r, const struct report_kept *kept, size_t n)
 void
 report_keep_release(struct report *r)
 {
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+	if (r->nkept && is_shown(r) && r->o.github) {
+		strbuf_adds(&out, r->kept[0].mid_line ? "\n" : "");
+		report_add_fence_end(r, &out);
+		report_emit(r, &out);
+	}
 	for (size_t i = 0; i < r->nkept; i++)
 		for (size_t k = 0; k < array_len(r->kept[i].line); k++)
 			strbuf_release(&r->kept[i].line[k]);

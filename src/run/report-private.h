@@ -34,13 +34,25 @@ struct kept_task {
 	bool mid_line;         /* of a single one */
 };
 
+struct replay {
+	struct strbuf text;
+	bool framed;    /* it was printed as it came */
+	uint64_t lines; /* report.lines right after that */
+};
+
+enum {
+	ROWS_MAX = 10 /* of running tasks in the live region */
+};
+
 struct report {
 	struct report_options o;
 	bool tty; /* stdout is a terminal: there is a live region */
 	bool colour;
 	struct row *rows;
 	size_t nrows, rows_cap;
-	unsigned drawn;    /* lines of the region on the screen now */
+	unsigned drawn;              /* lines of the region on the screen now */
+	size_t widths[ROWS_MAX + 2]; /* columns of each: a narrower terminal wraps them */
+	size_t ncached, nfailed;
 	uint64_t dirty_at; /* when the region may be drawn again; 0: it is up to date */
 	size_t done;
 	const struct task *live; /* the one task that streams between frame open and close */
@@ -49,11 +61,12 @@ struct report {
 	const struct task *streamed; /* what was live when the footer came */
 	struct kept_task *kept;
 	size_t nkept;
-	int kept_width;        /* of the longest name */
-	struct strbuf pending; /* permanent text that waits for the next redraw */
-	struct strbuf replays; /* failure frames, printed above the footer */
-	size_t replay_last;    /* where the last of them begins */
-	bool last_is_framed;   /* its frame was the last frame printed */
+	size_t kept_width;      /* columns of the longest name */
+	struct strbuf pending;  /* permanent text that waits for the next redraw */
+	struct replay *replays; /* failure frames, printed above the footer */
+	size_t nreplays, replays_cap;
+	uint64_t lines; /* of permanent text, since there is a replay */
+	char fence[33]; /* github: what ends a piece in which nothing is a command */
 	struct outlet out, err_out;
 	struct outlet *err; /* `out` where both are one file, so that they keep their order */
 	bool hurried;       /* report_hurry */
@@ -62,6 +75,9 @@ struct report {
 
 /* report.c: permanent text, above the live region, in one write. */
 void report_emit(struct report *r, const struct strbuf *text);
+
+/* The failure frames that are to be seen above the footer. */
+void report_add_replays(const struct report *r, struct strbuf *out);
 
 /* What waits for the next redraw, with the region out of its way. */
 void report_flush(struct report *r);
@@ -102,6 +118,13 @@ void report_add_notes(const struct report *r, struct strbuf *out, const struct r
 void report_add_frame_close(
 	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome);
 void report_add_frame(const struct report *r, struct strbuf *out, const struct report_end *end);
+/* The same above the footer: no error of its own, in the log of GitHub Actions. */
+void report_add_frame_again(
+	const struct report *r, struct strbuf *out, const struct report_end *end);
+/* Between these GitHub Actions takes nothing for its commands, whatever a task prints; elsewhere they are
+ * nothing. */
+void report_add_fence(const struct report *r, struct strbuf *out);
+void report_add_fence_end(const struct report *r, struct strbuf *out);
 /* "⏺ 1.2s success miss app#build" */
 void report_add_line(const struct report *r, struct strbuf *out, const struct report_end *end);
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/report-private.h"
 #include "util/alloc.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/columns.h"
+#include "util/err.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +16,7 @@ enum {
 	REDRAW_NS = 30 * 1000 * 1000, /* at most one redraw in this time */
 	TICK_NS = 200 * 1000 * 1000,  /* the times of running tasks go on */
 	PENDING_MAX = 64 * 1024,
-	ROWS_MAX = 10, /* of running tasks in the live region */
+	NEAR_LINES = 20, /* so few lines later a frame is still in view */
 	/* What may wait for a slow reader: before a task that streams has to wait with it; before nothing more
 	 * is started; and at all. */
 	STREAM_MAX = 1 << 20,
@@ -20,11 +24,31 @@ enum {
 	WAITING_MAX = 64 << 20,
 };
 
+struct screen {
+	size_t columns, rows;
+};
+
+static struct screen
+screen(void)
+{
+	struct winsize ws;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) || !ws.ws_col || !ws.ws_row)
+		return (struct screen){80, 24};
+	return (struct screen){ws.ws_col, ws.ws_row};
+}
+
 static void
 add_erase(struct report *r, struct strbuf *out)
 {
-	if (r->drawn)
-		strbuf_addf(out, "\r\033[%uA\033[J", r->drawn);
+	size_t up = 0, width = screen().columns;
+
+	if (!r->drawn)
+		return;
+	/* Where the terminal has become narrower since, it has wrapped them. */
+	for (unsigned i = 0; i < r->drawn; i++)
+		up += r->widths[i] > width ? (r->widths[i] + width - 1) / width : 1;
+	strbuf_addf(out, "\r\033[%zuA\033[J", up);
 	r->drawn = 0;
 }
 
@@ -76,6 +100,8 @@ report_emit(struct report *r, const struct strbuf *text)
 	if (!text->len)
 		return;
 	strbuf_add(&r->pending, text->buf, text->len);
+	for (const char *p = text->buf; r->nreplays && (p = strchr(p, '\n')); p++)
+		r->lines++;
 	/* Under a region text waits for the next redraw, so that both change in one write. */
 	if (!r->tty || r->live || report_is_kept(r) || r->pending.len > PENDING_MAX)
 		report_flush(r);
@@ -268,6 +294,8 @@ add_live_close(struct report *r, struct strbuf *out, const struct report_end *en
 {
 	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
 
+	if (r->colour)
+		strbuf_adds(out, "\033[0m");
 	if (r->live_mid_line)
 		strbuf_addch(out, '\n');
 	report_add_outcome(&outcome, end->task, end->result);
@@ -278,21 +306,38 @@ add_live_close(struct report *r, struct strbuf *out, const struct report_end *en
 	r->live = NULL;
 }
 
-/*
- * A failure's frame comes again above the footer, where nobody has to look for it; but not when its
- * frame is the last thing that was printed.
- */
+/* A failure's frame comes again above the footer, where nobody has to look for it: report_add_replays. */
 static void
-add_replay(struct report *r, const struct report_end *end, bool framed)
+keep_replay(struct report *r, const struct report_end *end, bool framed)
 {
-	if (end->task->status == TASK_FAILED && r->o.logs != LOGS_NONE && r->o.logs != LOGS_HASH) {
-		r->replay_last = r->replays.len;
-		r->last_is_framed = framed;
-		report_add_frame(r, &r->replays, end);
-	} else if (!framed) {
-		return; /* a line, or nothing: the frame before is still in view */
-	} else {
-		r->last_is_framed = false;
+	if (end->task->status != TASK_FAILED || r->o.logs == LOGS_NONE || r->o.logs == LOGS_HASH)
+		return;
+	GROW(r->replays, r->nreplays + 1, r->replays_cap);
+	r->replays[r->nreplays] = (struct replay){STRBUF_INIT, framed, r->lines};
+	report_add_frame_again(r, &r->replays[r->nreplays++].text, end);
+}
+
+/* But not what has just been printed. */
+void
+report_add_replays(const struct report *r, struct strbuf *out)
+{
+	bool said = false;
+
+	for (size_t i = 0; i < r->nreplays; i++) {
+		const struct replay *p = &r->replays[i];
+
+		if (p->framed && r->lines - p->lines <= NEAR_LINES)
+			continue;
+		if (p->framed && !said) {
+			cleanup_strbuf struct strbuf head = STRBUF_INIT;
+
+			strbuf_adds(&head, "─ once more, what failed");
+			report_add_rule(&head, strlen("- once more, what failed"));
+			report_add_coloured(r, out, DIM, head.buf);
+			strbuf_addch(out, '\n');
+			said = true;
+		}
+		strbuf_add(out, p->text.buf, p->text.len);
 	}
 }
 
@@ -306,6 +351,8 @@ report_ended(struct report *r, const struct report_end *end)
 	enum form form = form_of(r, t, has_output);
 
 	drop_row(r, t);
+	r->ncached += t->status == TASK_HIT;
+	r->nfailed += t->status == TASK_FAILED;
 	if (!t->is_ready)
 		r->done++;
 	/* It had its line when it was ready. */
@@ -335,32 +382,20 @@ report_ended(struct report *r, const struct report_end *end)
 	}
 	if (r->o.logs == LOGS_HASH && (!t->is_ready || t->status != TASK_SUCCESS))
 		add_hash(&out, t, end->result);
-	add_replay(r, end, live || form == FORM_FRAME);
 	report_emit(r, &out);
+	keep_replay(r, end, live || form == FORM_FRAME);
 	touch(r);
 }
 
-static unsigned
-columns(void)
-{
-	struct winsize ws;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) || ws.ws_col < 20)
-		return 80;
-	return ws.ws_col;
-}
-
-/* Cuts a line to what fits: one column a code point, which all of ours are. */
+/* Cut to what fits, so that it takes one line. */
 static void
-add_clipped(struct strbuf *out, const char *line, unsigned width)
+add_region_line(struct report *r, struct strbuf *out, const char *line, size_t columns)
 {
-	unsigned used = 0;
+	size_t n = columns_fit(line, columns - 1);
+	cleanup_free char *fits = xmemdupz(line, n);
 
-	for (; *line; line++) {
-		if (((unsigned char)*line & 0xc0) != 0x80 && ++used >= width)
-			break;
-		strbuf_addch(out, *line);
-	}
+	r->widths[r->drawn++] = columns_of(fits);
+	strbuf_add(out, line, n);
 	strbuf_addch(out, '\n');
 }
 
@@ -403,13 +438,41 @@ report_redraw_at(const struct report *r)
 	return r->live || report_is_kept(r) ? 0 : r->dirty_at;
 }
 
+static void
+add_region_row(struct report *r, struct strbuf *out, const struct row *row, size_t columns)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+	char time[32];
+
+	report_duration(clock_monotonic_ns() - row->since_ns, time, sizeof(time));
+	strbuf_addf(&line, "▸ %7s  %s%s", time, row->task->node->id,
+		row->task->is_ready ? "  ready" : "");
+	add_region_line(r, out, line.buf, columns);
+}
+
+static void
+add_region_meter(struct report *r, struct strbuf *out, size_t rows, size_t columns)
+{
+	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+
+	strbuf_adds(&line, "  ");
+	report_add_bar(&line, r->done, r->o.ntasks);
+	strbuf_addf(&line, " %zu/%zu tasks", r->done, r->o.ntasks);
+	if (r->nfailed)
+		strbuf_addf(&line, " · %zu failed", r->nfailed);
+	if (r->ncached)
+		strbuf_addf(&line, " · %zu cached", r->ncached);
+	if (r->nrows > rows)
+		strbuf_addf(&line, " · %zu more running", r->nrows - rows);
+	add_region_line(r, out, line.buf, columns);
+}
+
 void
 report_redraw(struct report *r)
 {
-	cleanup_strbuf struct strbuf out = STRBUF_INIT, line = STRBUF_INIT;
-	unsigned width = columns();
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+	struct screen sc = screen();
 	size_t rows = r->nrows < ROWS_MAX ? r->nrows : ROWS_MAX;
-	char time[32];
 
 	r->dirty_at = 0;
 	/* What waits is drawn no sooner by more of it: out_drained. */
@@ -418,22 +481,13 @@ report_redraw(struct report *r)
 	add_erase(r, &out);
 	strbuf_add(&out, r->pending.buf, r->pending.len);
 	strbuf_reset(&r->pending);
-	strbuf_addch(&out, '\n');
-	for (size_t i = 0; i < rows; i++) {
-		report_duration(clock_monotonic_ns() - r->rows[i].since_ns, time, sizeof(time));
-		strbuf_reset(&line);
-		strbuf_addf(&line, "▸ %7s  %s%s", time, r->rows[i].task->node->id,
-			r->rows[i].task->is_ready ? "  ready" : "");
-		add_clipped(&out, line.buf, width);
-	}
-	strbuf_reset(&line);
-	strbuf_adds(&line, "  ");
-	report_add_bar(&line, r->done, r->o.ntasks);
-	strbuf_addf(&line, " %zu/%zu tasks", r->done, r->o.ntasks);
-	if (r->nrows > rows)
-		strbuf_addf(&line, " · %zu more running", r->nrows - rows);
-	add_clipped(&out, line.buf, width);
-	r->drawn = (unsigned)rows + 2;
+	/* What scrolls away cannot be drawn again. */
+	if (rows + 3 > sc.rows)
+		rows = sc.rows > 3 ? sc.rows - 3 : 0;
+	add_region_line(r, &out, "", sc.columns);
+	for (size_t i = 0; i < rows; i++)
+		add_region_row(r, &out, &r->rows[i], sc.columns);
+	add_region_meter(r, &out, rows, sc.columns);
 	outlet_add(&r->out, out.buf, out.len);
 	/* The times of the rows go on by themselves. */
 	if (r->nrows)
@@ -460,6 +514,20 @@ is_one_file(int a, int b)
 	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* Nobody can know it who does not read the log. */
+static void
+make_fence(struct report *r)
+{
+	unsigned char b[16];
+
+	if (!r->o.github)
+		return;
+	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+		bug("getrandom");
+	for (size_t i = 0; i < sizeof(b); i++)
+		snprintf(r->fence + 2 * i, 3, "%02x", b[i]);
+}
+
 struct report *
 report_new(const struct report_options *o)
 {
@@ -471,7 +539,7 @@ report_new(const struct report_options *o)
 	r->tty = smart && o->flow != FLOW_CI && o->logs != LOGS_NONE;
 	r->colour = wants_colour(smart);
 	strbuf_init(&r->pending);
-	strbuf_init(&r->replays);
+	make_fence(r);
 	outlet_init(&r->out, STDOUT_FILENO, o->loop);
 	outlet_init(&r->err_out, STDERR_FILENO, o->loop);
 	r->out.drained = out_drained;
@@ -483,12 +551,14 @@ report_new(const struct report_options *o)
 void
 report_free(struct report *r)
 {
-	report_finish(r);
 	report_keep_release(r);
+	report_finish(r);
 	outlet_release(&r->out);
 	outlet_release(&r->err_out);
 	strbuf_release(&r->pending);
-	strbuf_release(&r->replays);
+	for (size_t i = 0; i < r->nreplays; i++)
+		strbuf_release(&r->replays[i].text);
+	free(r->replays);
 	free(r->rows);
 	free(r);
 }

@@ -35,6 +35,7 @@ struct report_options {
 	size_t ntasks;     /* commands in the graph: groups never count */
 	size_t nrequested; /* requested commands: one streams live */
 	bool verbose_table;
+	bool github;       /* the log is that of GitHub Actions */
 	struct loop *loop; /* NULL: whoever reads is waited for */
 };
 

@@ -441,7 +441,8 @@ record(struct run *r, const struct summary *sum, const struct sched_result *res,
 static void
 write_file(const char *flag, const char *path, int how, const struct strbuf *text)
 {
-	cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | how, 0666);
+	cleanup_close int fd =
+		open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | how, 0666);
 	int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
 
 	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ||
@@ -643,6 +644,7 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 		.sandbox_off = o->sandbox == SANDBOX_OFF,
 		.cache_dir = r->index ? r->cache_path : NULL,
 		.verbose_table = o->verbose,
+		.github = run_env_is_true("CI") && run_env_is_true("GITHUB_ACTIONS"),
 	};
 
 	if (loop_new(signals, &r->loop, e))

@@ -31,12 +31,13 @@ struct run_options {
 	enum continue_mode cont;
 	enum sandbox_mode sandbox;
 	enum report_logs logs;
-	bool verbose;             /* --verbosity: a table of all tasks */
-	bool summarize, profile;  /* into these files, from the current directory; NULL: where they go by default */
+	bool verbose; /* --verbosity: a table of all tasks */
+	bool summarize,
+		profile; /* into these files, from the current directory; NULL: where they go by default */
 	const char *summary_file, *profile_file;
-	bool report;              /* in markdown */
-	const char *report_file;  /* appended to; NULL: to standard output */
-	struct strvec tags;       /* k=v */
+	bool report;                /* in markdown */
+	const char *report_file;    /* appended to; NULL: to standard output */
+	struct strvec tags;         /* k=v */
 	const char *const *forward; /* after `--` */
 	size_t nforward;
 };

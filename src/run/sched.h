@@ -31,10 +31,10 @@ enum continue_mode {
 struct sched_options {
 	struct plan *plan;
 	struct loop *loop;
-	struct report *report; /* sched_probe: NULL */
-	struct index *index;   /* NULL: no cache at all */
-	struct index *stamps;  /* what vx made here before; NULL: nothing is known */
-	struct store *store;   /* NULL with index */
+	struct report *report;   /* sched_probe: NULL */
+	struct index *index;     /* NULL: no cache at all */
+	struct index *stamps;    /* what vx made here before; NULL: nothing is known */
+	struct store *store;     /* NULL with index */
 	struct history *history; /* NULL: what was before is not known */
 	bool read_cache, write_cache;
 	enum sandbox_mode sandbox;

@@ -46,8 +46,8 @@ is_told(const struct task *t)
 static void
 add_denials(struct strbuf *out, const struct history_task *h)
 {
-	strbuf_addf(out, ",\"sandboxViolations\":%llu,\"denials\":[",
-		(unsigned long long)h->nfindings);
+	strbuf_addf(
+		out, ",\"sandboxViolations\":%llu,\"denials\":[", (unsigned long long)h->nfindings);
 	for (size_t i = 0; i < h->ndenials; i++) {
 		const struct history_denial *d = &h->denials[i];
 
@@ -72,8 +72,8 @@ add_usage(struct strbuf *out, const struct task *t)
 	if (t->cpu_us)
 		add_ms(out, "cpuMs", t->cpu_us * 1000);
 	if (t->peak_rss_kb)
-		strbuf_addf(out, ",\"peakRssBytes\":%llu",
-			(unsigned long long)t->peak_rss_kb * 1024);
+		strbuf_addf(
+			out, ",\"peakRssBytes\":%llu", (unsigned long long)t->peak_rss_kb * 1024);
 }
 
 static void
@@ -173,8 +173,8 @@ summary_json(const struct summary *s, struct strbuf *out)
 	if (s->tags)
 		strbuf_addf(out, ",\"tags\":%s", s->tags);
 	strbuf_addf(out, ",\"ok\":%s,\"exitCode\":%d,\"startedAt\":%lld,\"endedAt\":%lld",
-		s->exit_code ? "false" : "true", s->exit_code,
-		(long long)s->started_ns / 1000000, (long long)s->ended_ns / 1000000);
+		s->exit_code ? "false" : "true", s->exit_code, (long long)s->started_ns / 1000000,
+		(long long)s->ended_ns / 1000000);
 	add_ms(out, "totalMs", s->total_ns);
 	strbuf_adds(out, ",\n\"tasks\":[");
 	for (size_t i = 0; i < p->g->n; i++) {
@@ -260,7 +260,8 @@ summary_critical(const struct plan *p, uint64_t *ret_ns)
 /* What is drawn one after the other. */
 struct lane {
 	size_t project;
-	unsigned nth; /* of the project: it has more where its tasks were at work at the same time */
+	unsigned
+		nth; /* of the project: it has more where its tasks were at work at the same time */
 	int64_t until_ns;
 };
 struct lanes {
@@ -314,8 +315,8 @@ add_us(struct strbuf *out, const char *name, int64_t ns)
 }
 
 static void
-add_event(
-	const struct summary *s, struct strbuf *out, const struct task *t, size_t tid, bool critical)
+add_event(const struct summary *s, struct strbuf *out, const struct task *t, size_t tid,
+	bool critical)
 {
 	char hex[DIGEST_HEX];
 
@@ -331,8 +332,8 @@ add_event(
 	add_string(out, t->node->id);
 	add_member(out, "status", record_status(t));
 	add_member(out, "cache", record_cache(t));
-	strbuf_addf(out, ",\"exitCode\":%d,\"critical\":%s", t->exit_code,
-		critical ? "true" : "false");
+	strbuf_addf(
+		out, ",\"exitCode\":%d,\"critical\":%s", t->exit_code, critical ? "true" : "false");
 	if (t->has_key) {
 		digest_hex(&t->key, hex);
 		add_member(out, "hash", hex);
@@ -346,7 +347,8 @@ static void
 add_thread(struct strbuf *out, size_t tid, const char *name)
 {
 	strbuf_addf(out,
-		",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%zu,\"name\":\"thread_name\",\"args\":{\"name\":",
+		",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%zu,\"name\":\"thread_name\",\"args\":{"
+		"\"name\":",
 		tid);
 	add_string(out, name);
 	strbuf_addf(out,

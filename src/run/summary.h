@@ -16,8 +16,8 @@ struct summary {
 	const struct plan *plan;
 	const struct sched_result *result; /* for what was denied */
 	const char *run_id;
-	const char *command; /* as typed */
-	const char *tags;    /* a JSON object; NULL: none */
+	const char *command;          /* as typed */
+	const char *tags;             /* a JSON object; NULL: none */
 	int64_t started_ns, ended_ns; /* wall */
 	uint64_t total_ns;
 	int exit_code;
