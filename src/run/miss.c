@@ -116,6 +116,9 @@ compare(struct sched *s, const struct task *t, const struct strbuf *was)
 	for (size_t i = 0; i < KEYDIFF_PARTS; i++)
 		strbuf_init(&x.first[i]);
 	good = keydiff(was->buf, was->len, s->plan->text.buf, s->plan->text.len, differs, &x);
+	/* It moves every key. */
+	if (x.n[KEYDIFF_WORKSPACE] || x.n[KEYDIFF_PLATFORM])
+		x.n[KEYDIFF_UPSTREAM] = 0;
 	for (size_t i = KEYDIFF_PARTS; i-- > 0;) {
 		others += x.n[i];
 		at = x.n[i] ? i : at;

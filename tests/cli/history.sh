@@ -52,4 +52,22 @@ kill -s INT "$BG"
 bg_wait
 exits 130 "a run that is stopped"
 is "$(nruns)" "$n" "leaves nothing"
+
+# Kept with the run: its tags; and whether results were saved.
+run run --all build next --force --tag a=1 --tag b= --tag a=2
+is "$(sql 'SELECT tags FROM runs ORDER BY id DESC LIMIT 1')" '{"a":"2","b":""}' "tags"
+is "$(sql 'SELECT n.name, t.saved FROM tasks t JOIN names n ON n.id = t.task WHERE run = (SELECT max(id) FROM runs) ORDER BY n.name')" \
+	"p#bad 0
+p#build 1
+p#next 0" "what was saved"
+
+# One of before.
+rm .vx/history.db*
+python3 -c 'import sqlite3, sys
+sqlite3.connect(".vx/history.db").executescript(open(sys.argv[1]).read())' "$VX_SRCDIR/tests/data/history-2.sql"
+echo 2 >p/in
+run run p#build
+said_not '^miss' "of a run of an older vx no more is known than it kept"
+is "$(sql 'SELECT count(*), count(saved) FROM tasks')" "2 1" "which is kept"
+ok "in its file" test ! -e .vx/history.db.broken
 done_testing

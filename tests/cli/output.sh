@@ -82,6 +82,93 @@ not_ok "what VX_DEBUG says begins with a time of nine digits" grep -vE '^vx\[[a-
 try env CI=1 "$VX" run hello --all
 said '┌─ a#hello > success' "CI shows frames in broad runs"
 
+# GitHub Actions: a group for each frame, an error for each failure, and nothing that a task prints is a command.
+put p/g/vx.config.json <<'E'
+{ "name": "g", "tasks": {
+	"evil": { "exec": { "command": "echo '::set-output name=x::y'; echo ' ##[endgroup]'; printf '::no-newline'" } },
+	"bad%": { "exec": { "command": "echo '::error::mine'; exit 3" } }
+} }
+E
+gha() { try env CI=true GITHUB_ACTIONS=true "$VX" "$@"; }
+gha run evil --all
+exits 0 "GitHub Actions"
+is "$(sed -E 's/^(::(stop-commands::)?)[0-9a-f]{32}/\1TOKEN/; s/\([0-9.ms]+\)/(TIME)/; s/──+/─/' "$OUT" | sed '/^─ vx/,$d')" "::group::g#evil > success
+::stop-commands::TOKEN
+┌─ g#evil > success
+\$ echo '::set-output name=x::y'; echo ' ##[endgroup]'; printf '::no-newline'
+├─ STDOUT ─
+::set-output name=x::y
+ ##[endgroup]
+::no-newline
+└─ g#evil ─ (TIME) success
+
+::TOKEN::
+::endgroup::" "a group, in which nothing is a command"
+cp "$OUT" "$T/first"
+gha run evil --all
+is "$(sort "$T/first" "$OUT" | uniq -d | grep -c '^::stop-commands')" 0 "the token is another one in each run"
+gha run bad% --all
+exits 1 "a failure"
+is "$(head -n 1 "$OUT")" "::error title=g#bad%25::g#bad%25 failed (exit 3)" "opens with an error, escaped"
+is "$(grep -c '^::error' "$OUT")" 2 "which vx says once"
+said_not '^::group::' "and is not folded"
+is "$(awk '/^::stop-commands::/ { t = $0; sub(/.*::/, "", t); on = 1; next } $0 == "::" t "::" { on = 0; next } /^::error::mine/ { print on }' "$OUT")" 1 \
+	"the task's own is none"
+try env GITHUB_ACTIONS=true "$VX" run evil --all --output-logs=full
+said_not '^::(group|stop)' "only under CI"
+fifo up go
+put p/g/vx.config.json <<E
+{ "name": "g", "tasks": { "serve": { "exec": { "command": "echo ::add-mask::x; echo up >$T/up; read -r x <$T/go; printf ::no-newline", "persistent": {} } } } }
+E
+CI=true
+GITHUB_ACTIONS=true
+export CI GITHUB_ACTIONS
+bg run g#serve
+await up >/dev/null || fail "the server did not start"
+echo >"$T/go"
+bg_wait
+unset CI GITHUB_ACTIONS
+is "$(sed -n '/^─ vx/,$p' "$OUT" | sed '1,/^result/d' | sed -E 's/[0-9a-f]{32}/TOKEN/')" "::stop-commands::TOKEN
+::add-mask::x
+::no-newline
+::TOKEN::" "nor is what a server prints below the footer"
+rm p/g/vx.config.json
+
+# A failure is not printed twice in one place, but comes again where it is out of sight.
+put p/c/vx.config.json <<'E'
+{ "name": "c", "tasks": {
+	"bad": { "exec": { "command": "echo reason; exit 4" } },
+	"short": { "dependsOn": ["bad"], "exec": { "command": "echo short" } },
+	"long": { "dependsOn": ["bad"], "exec": { "command": "i=0; while [ $i -lt 50 ]; do echo $i; i=$((i+1)); done" } }
+} }
+E
+run run c#bad c#short --continue
+is "$(grep -c '^reason$' "$OUT")" 1 "two requested tasks, the first of which fails: one frame"
+said_not 'once more' "and no more"
+run run c#bad c#long --continue
+is "$(grep -c '^reason$' "$OUT")" 2 "a lot is printed after it: once more above the footer"
+is "$(sed -n '/^─ once more, what failed/,/^─ vx/p' "$OUT" | grep -c '^reason$')" 1 "under a heading that says so"
+rm p/c/vx.config.json
+
+# A table of all tasks.
+run run a#hello b#hello --verbosity=1
+said '^status  *cache  *time  *cpu  *peak  *key  *task$' "--verbosity=1: a table"
+said '^success  *no-cache  *[0-9.]+m?s  .*[0-9a-f]{8}  a#hello$' "of all tasks"
+is "$(grep '^status \|^─ vx' "$OUT" | cut -c1-6 | head -n 1)" "status" "above the footer"
+run run a#hello --verbosity 0
+said_not '^status' "--verbosity=0: none"
+run run a#hello --verbosity=much
+exits 2 "--verbosity=much"
+
+# A task that leaves a colour on leaves it to nobody.
+put p/c/vx.config.json <<'E'
+{ "name": "c", "tasks": { "red": { "exec": { "command": "printf '\\033[31mred'" } } } }
+E
+try env FORCE_COLOR=1 "$VX" run c#red b#hello
+ok "a frame ends what a task has switched on" grep -q "^$esc\[31mred$esc\[0m$" "$OUT"
+try env FORCE_COLOR=1 "$VX" run c#red
+ok "so does one that streams" grep -q "^$esc\[31mred$esc\[0m$" "$OUT"
+
 # On a terminal there is a live region, gone at the end, and colour.
 terminal='import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
 try env TERM=xterm python3 -c "$terminal" "$VX" run hello --all

@@ -90,7 +90,7 @@ test_ids(void)
 
 /* Counting needs statements of its own. */
 static const char *const count_sql[] = {"SELECT count(*) FROM runs", "SELECT count(*) FROM tasks",
-	"SELECT count(*) FROM denials", "SELECT count(*) FROM key_texts",
+	"SELECT count(*) FROM denials", "SELECT count(*) FROM task_texts",
 	"SELECT coalesce(sum(length(hits)), 0) FROM runs",
 	"SELECT count(*) FROM runs, names a, names b WHERE a.name = 'a' AND b.name = 'z'"
 	" AND a.id < b.id AND hex(substr(hits, 1, 12)) ="
@@ -178,6 +178,118 @@ test_hits(void)
 	ok_int(count(4), bytes + 2 * 56, "and leaves nothing");
 }
 
+static int
+last(const char *task, struct history_last *ret, bool *never)
+{
+	struct err e = ERR_INIT;
+
+	*ret = (struct history_last){0};
+	return history_last(h, task, ret, never, &e);
+}
+
+/* What was asked once is known until the history is closed. */
+static void
+reopen(void)
+{
+	struct err e = ERR_INIT;
+
+	history_close(h);
+	if (history_open(ws_path, false, &h, &e))
+		bug("%s", e.text);
+}
+
+static void
+test_last(void)
+{
+	struct history_task t = {
+		.task = "l#b", .status = "success", .cache = "miss", .has_key = true};
+	struct history_last l;
+	bool never;
+
+	ok(last("l#b", &l, &never) == 0 && never, "never recorded");
+	t.key.b[0] = 1;
+	t.saved = true;
+	record(&t, 1, now());
+	reopen();
+	ok(last("l#b", &l, &never) == 1 && l.key.b[0] == 1 && l.saved == 1 && !l.was_hit, "saved");
+	t.key.b[0] = 2;
+	t.saved = false;
+	t.status = "failed";
+	record(&t, 1, now());
+	t.status = "skipped";
+	t.key.b[0] = 3;
+	record(&t, 1, now());
+	reopen();
+	ok(last("l#b", &l, &never) == 1 && l.key.b[0] == 2 && l.failed && !l.saved,
+		"failed; what is skipped does not count");
+	t.key.b[0] = 4;
+	t.status = "cache-hit";
+	t.cache = "restored";
+	record(&t, 1, now());
+	for (int i = 0; i < 20; i++)
+		record_one("other", "success", "miss", 1);
+	reopen();
+	ok(last("l#b", &l, &never) == 1 && l.key.b[0] == 4 && l.was_hit && l.saved == -1,
+		"a hit, some runs ago");
+	for (int i = 0; i < 64; i++)
+		record_one("other", "success", "miss", 1);
+	reopen();
+	ok(last("l#b", &l, &never) == 0 && !never, "too long ago");
+}
+
+static void
+test_texts(void)
+{
+	struct history_task t = {
+		.task = "x#b", .status = "success", .cache = "miss", .has_key = true};
+	cleanup_strbuf struct strbuf text = STRBUF_INIT, packed = STRBUF_INIT, got = STRBUF_INIT;
+	struct err e = ERR_INIT;
+	int64_t before = count(3);
+
+	strbuf_adds(&text, "vx-key 1\n");
+	for (int i = 0; i < 1000; i++)
+		strbuf_addf(&text, "a-file-%d\n", i);
+	ok(history_pack(text.buf, text.len, &packed) && packed.len < text.len / 2, "packed");
+	t.key_text = packed.buf;
+	t.key_text_len = packed.len;
+	for (unsigned char i = 1; i <= 6; i++) {
+		t.key.b[0] = i;
+		record(&t, 1, now());
+	}
+	ok_int(count(3) - before, 4, "four of a task are kept");
+	ok_int(history_key_text(h, "x#b", &t.key, &got, &e), 1, "the newest");
+	ok_str(got.buf, text.buf, "as it was");
+	t.key.b[0] = 2;
+	ok_int(history_key_text(h, "x#b", &t.key, &got, &e), 0, "the oldest went");
+	ok_int(history_key_text(h, "nobody", &t.key, &got, &e), 0, "none of nobody");
+}
+
+static void
+test_outcomes(void)
+{
+	struct history_task t = {
+		.task = "o#b", .status = "success", .cache = "miss", .has_key = true};
+	struct err e = ERR_INIT;
+	uint64_t passes, failures;
+
+	t.key.b[0] = 1;
+	record(&t, 1, now());
+	record(&t, 1, now());
+	t.status = "failed";
+	record(&t, 1, now());
+	t.nfindings = 1;
+	record(&t, 1, now());
+	t.nfindings = 0;
+	t.key.b[0] = 2;
+	record(&t, 1, now());
+	t.key.b[0] = 1;
+	ok(!history_outcomes(h, "o#b", &t.key, &passes, &failures, &e) && passes == 2 &&
+			failures == 1,
+		"of one key, without what a sandbox failed");
+	ok(!history_outcomes(h, "nobody", &t.key, &passes, &failures, &e) && !passes && !failures,
+		"of nobody");
+}
+
 /* Not a measurement, but what would show a design gone quadratic. */
 static void
 test_many(void)
@@ -221,6 +333,9 @@ main(void)
 		bug("%s", e.text);
 	test_content();
 	test_hits();
+	test_last();
+	test_texts();
+	test_outcomes();
 	test_p50();
 	test_ids();
 	test_many();
