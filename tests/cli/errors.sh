@@ -106,7 +106,6 @@ usage "a bad --output-logs" '--output-logs' build --all --output-logs=loud
 usage "a value missing" '--filter' build --filter
 usage "an option of another runner's" '--parallel' build --all --parallel
 usage "--frozen" '--frozen is not in this vx yet' build --all --frozen
-usage "--summarize" '--summarize is not in this vx yet' build --all --summarize
 usage "a bad --dry" '--dry=yaml: write text or json' build --all --dry=yaml
 usage "two plans" '--dry and --graph are two plans: ask for one of them' build --all --dry --graph
 usage "a graph as a picture" '--graph=x/y\.SVG: vx writes the DOT language alone: vx run … --graph \| dot -Tsvg' build --all --graph=x/y.SVG

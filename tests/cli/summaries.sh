@@ -204,6 +204,6 @@ E
 	ok "denials are of their form" python3 "$T/check.py" box.json
 	is "$(of box.json 't["box#t"]["sandboxViolations"] > 0')" True "they are counted"
 else
-	skip "denials are of their form" "$tap_why"
+	skip "denials are of their form" "no namespaces here"
 fi
 done_testing

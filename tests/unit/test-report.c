@@ -125,7 +125,7 @@ test_region(int master)
 	report_redraw(r);
 	ok_str(shows(master),
 		"\r\033[8A\033[J⏺    10ms  success          no-cache  a#b\n\n▸     0ms  "
-		"日本語#\n"
+		"日本語#b\n"
 		"▸     0ms  a-name-t\n  ━━━━━━━━╌╌╌╌╌╌╌╌╌\n",
 		"narrower: what the terminal has wrapped goes, too; no row is wider than that");
 	resize(80, 4);
