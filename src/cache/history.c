@@ -119,13 +119,13 @@ static const char version_3[] = "ALTER TABLE tasks ADD COLUMN attempts INTEGER N
 #define TASKS_FAILED "CREATE INDEX tasks_failed ON tasks(task, run) WHERE status = 'failed'"
 #define TASK_TEXTS                                                                                 \
 	"CREATE TABLE task_texts("                                                                 \
-	"  id INTEGER PRIMARY KEY,"                                                                \
 	"  task INTEGER NOT NULL,"                                                                 \
+	"  run INTEGER NOT NULL,"                                                                  \
 	"  key BLOB NOT NULL,"                                                                     \
-	"  text BLOB NOT NULL,"                                                                    \
 	"  added_ns INTEGER NOT NULL,"                                                             \
-	"  UNIQUE(task, key)"                                                                      \
-	")"
+	"  text BLOB NOT NULL,"                                                                    \
+	"  PRIMARY KEY(task, run)"                                                                 \
+	") WITHOUT ROWID"
 static const char version_4[] = "ALTER TABLE runs ADD COLUMN tags TEXT;"
 				"ALTER TABLE tasks ADD COLUMN saved INTEGER;" TASKS_FAILED
 				"; DROP TABLE key_texts;" TASK_TEXTS ";";
@@ -140,7 +140,6 @@ static const char *const shape[] = {
 	DENIALS,
 	TASKS_FAILED,
 	TASK_TEXTS,
-	NULL,
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -156,10 +155,12 @@ static const char *const statements[STATEMENTS] = {
 	[DENIAL_ADD] =
 		"INSERT INTO denials(run, task, n, op, path, class, program, pid, grant_text)"
 		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-	[TEXT_ADD] = "INSERT OR REPLACE INTO task_texts(task, key, text, added_ns)"
-		     " VALUES(?1, ?2, ?3, ?4)",
-	[TEXTS_OLD] = "DELETE FROM task_texts WHERE task = ?1 AND id NOT IN"
-		      " (SELECT id FROM task_texts WHERE task = ?1 ORDER BY id DESC LIMIT 4)",
+	[TEXT_ADD] = "INSERT INTO task_texts(task, run, key, added_ns, text)"
+		     " VALUES(?1, ?2, ?3, ?4, ?5)",
+	/* What has this key, and all but three of the others. */
+	[TEXTS_OLD] = "DELETE FROM task_texts WHERE task = ?1 AND (key = ?2 OR run <="
+		      " (SELECT run FROM task_texts WHERE task = ?1"
+		      " ORDER BY run DESC LIMIT 1 OFFSET 3))",
 	[TEXT_GET] = "SELECT text FROM task_texts"
 		     " WHERE task = (SELECT id FROM names WHERE name = ?1) AND key = ?2",
 	[NAME_ID] = "SELECT id FROM names WHERE name = ?1",
@@ -255,7 +256,8 @@ _Static_assert(sizeof(struct hit) == 56, "a hit has no padding");
 struct recording {
 	struct db *db;
 	int64_t run;
-	struct htab names; /* of this run, to id, as a pointer */
+	int64_t last_known; /* the greatest of names.id before it: what is beyond has no past */
+	struct htab names;  /* of this run, to id, as a pointer */
 	struct hit *hits;
 	size_t nhits;
 	struct err *e;
@@ -303,6 +305,9 @@ find_names(struct recording *rc, const struct history_run *run)
 		return -1;
 	while ((r = db_step(rc->db, rc->e)) > 0) {
 		const char *name = db_get_text(rc->db, 1);
+
+		if (db_get_int(rc->db, 0) > rc->last_known)
+			rc->last_known = db_get_int(rc->db, 0);
 		struct htab_entry *en = name ? htab_findn(&rc->names, name, strlen(name)) : NULL;
 
 		if (en)
@@ -403,15 +408,21 @@ add_denials(struct recording *rc, const struct history_task *t, int64_t task)
 static int
 add_key_text(struct recording *rc, const struct history_task *t, int64_t task)
 {
+	if (task <= rc->last_known) {
+		if (db_use(rc->db, TEXTS_OLD, rc->e))
+			return -1;
+		db_bind_int(rc->db, 1, task);
+		db_bind_blob(rc->db, 2, t->key.b, DIGEST_SIZE);
+		if (db_run(rc->db, rc->e))
+			return -1;
+	}
 	if (db_use(rc->db, TEXT_ADD, rc->e))
 		return -1;
 	db_bind_int(rc->db, 1, task);
-	db_bind_blob(rc->db, 2, t->key.b, DIGEST_SIZE);
-	db_bind_blob(rc->db, 3, t->key_text, t->key_text_len);
+	db_bind_int(rc->db, 2, rc->run);
+	db_bind_blob(rc->db, 3, t->key.b, DIGEST_SIZE);
 	db_bind_int(rc->db, 4, (int64_t)clock_wall_ns());
-	if (db_run(rc->db, rc->e) || db_use(rc->db, TEXTS_OLD, rc->e))
-		return -1;
-	db_bind_int(rc->db, 1, task);
+	db_bind_blob(rc->db, 5, t->key_text, t->key_text_len);
 	return db_run(rc->db, rc->e);
 }
 

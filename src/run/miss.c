@@ -147,7 +147,7 @@ why_same_key(const struct history_last *last)
 
 /* Of one that was looked up, and is not there. */
 static char *
-find_why(struct sched *s, const struct task *t, struct err *e)
+find_why(struct sched *s, struct task *t, struct err *e)
 {
 	cleanup_strbuf struct strbuf was = STRBUF_INIT;
 	struct history_last last;
@@ -155,6 +155,7 @@ find_why(struct sched *s, const struct task *t, struct err *e)
 	bool never;
 	int r = history_last(s->o->history, t->node->id, &last, &never, e);
 
+	t->is_new = never;
 	if (never)
 		return xstrdup("no earlier run recorded");
 	if (r <= 0 || !last.has_key)
@@ -196,8 +197,8 @@ miss_note_flaky(struct sched *s, struct job *j, const struct exec_result *r)
 	struct err e = ERR_INIT;
 	uint64_t passes, failures, others;
 
-	if (!s->o->history || !t->has_key || t->node->def->persistent || r->nfindings ||
-		r->outcome == EXEC_NOT_STARTED)
+	if (!s->o->history || !t->has_key || t->is_new || t->node->def->persistent ||
+		r->nfindings || r->outcome == EXEC_NOT_STARTED)
 		return;
 	if (history_outcomes(s->o->history, t->node->id, &t->key, &passes, &failures, &e)) {
 		log_debug("cache", "%s: %s", t->node->id, e.text);

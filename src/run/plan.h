@@ -104,6 +104,7 @@ struct task {
 	int64_t started_ns; /* wall */
 	const struct node *blocked_by;
 	bool saved;                /* its result is in the cache now */
+	bool is_new;               /* no run of it was ever recorded */
 	char *why;                 /* why it missed, in a phrase; NULL: not known */
 	struct strbuf key_text;    /* of history_pack; empty: not kept */
 	uint64_t passes, failures; /* with this key, this one included */
