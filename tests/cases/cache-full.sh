@@ -276,7 +276,7 @@ for flag in --concurrency=2 --sandbox --output-logs=full --output-logs=none; do
 vx run a#use $flag
 E
 	exits 0 "it befalls one that nobody asked for: $flag"
-	is "$(nlines 'not saved')" 1 "it is said once: $flag"
+	is "$(nlines 'not saved: ')" 1 "it is said once: $flag"
 	like "$ERR" '^vx: a#many not saved: output a/many/z: cache: write a blob: No space left on device$' \
 		"and of whom: $flag"
 done

@@ -10,7 +10,7 @@ git_ init -q
 
 # Without owners: the lane that runs as root in somebody else's workspace gives it away before each run.
 modes() { listing packages | sed 's/ [0-9]*:[0-9]* / /'; }
-ran() { grep -E '  (miss|no-cache)  ' "$OUT" | sed 's/.* //' | sort | tr '\n' ' '; }
+ran() { sed -nE 's/^.*  (miss|no-cache)  +([^ ]+).*/\2/p' "$OUT" | sort | tr '\n' ' '; }
 
 run run build test --all
 exits 0 "cold"
