@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/direct.h"
+#include "exec/job.h"
 #include "tests/tap.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/loop.h"
 #include "util/proc.h"
 #include "util/regex.h"
@@ -415,6 +417,55 @@ test_many(void)
 	ok_int(good, N, "many at once");
 }
 
+/* A clock that runs. */
+static uint64_t
+hasty(void)
+{
+	static uint64_t now_ns;
+
+	now_ns += 100 * 1000000u;
+	return now_ns;
+}
+
+struct release {
+	struct loop_timer timer;
+	const struct run *r;
+	int ndone;
+	size_t nread;
+};
+
+static void
+let_go(struct loop_timer *t)
+{
+	struct release *x = container_of(t, struct release, timer);
+
+	x->ndone = x->r->ndone;
+	x->nread = x->r->nread;
+	loop_hold(loop, false);
+}
+
+/* What it printed last is still in its pipe when the drain would be over. */
+static void
+test_held(void)
+{
+	struct run r = {0};
+	struct release x = {.timer = {.fire = let_go}, .r = &r};
+	siginfo_t si;
+
+	clock_set_monotonic(hasty);
+	loop_hold(loop, true);
+	run_start(&r, "printf held", 0, 100);
+	waitid(P_PID, (id_t)r.job->proc.pid, &si, WEXITED | WNOWAIT);
+	x.timer.at_ns = clock_monotonic_ns() + 5000 * 1000000ull;
+	loop_add_timer(loop, &x.timer);
+	run_all();
+	clock_set_monotonic(NULL);
+	ok(!x.ndone && !x.nread, "held: nothing is read, and nothing ends");
+	ok_str(r.out.buf, "held", "then it is all there");
+	ok(r.ndone == 1 && !r.result.output_cut, "and nothing was cut");
+	run_release(&r);
+}
+
 int
 main(void)
 {
@@ -437,6 +488,7 @@ main(void)
 	test_timeout();
 	test_cancel();
 	test_left_behind();
+	test_held();
 	test_many();
 	ok_int((long long)count_fds(), (long long)fds, "no fd is left open");
 	direct->free(direct);

@@ -112,6 +112,37 @@ test_fds(void)
 }
 
 static void
+test_hold(void)
+{
+	int a[2], b[2];
+	struct watch bulk = {.name = 'b'}, other = {.name = 'o'};
+
+	if (fd_pipe(a) || fd_pipe(b))
+		bug("pipe");
+	bulk.fd =
+		(struct loop_fd){.fd = a[0], .events = LOOP_READ | LOOP_BULK, .ready = tell_ready};
+	other.fd = (struct loop_fd){.fd = b[0], .events = LOOP_READ, .ready = tell_ready};
+	loop_hold(loop, true);
+	loop_add_fd(loop, &bulk.fd);
+	loop_add_fd(loop, &other.fd);
+	if (write(a[1], "x", 1) != 1 || write(b[1], "x", 1) != 1)
+		bug("write");
+	run_until(0);
+	ok_str(told.buf, "or ", "held: what may wait waits");
+	loop_hold(loop, false);
+	strbuf_reset(&told);
+	run_until(0);
+	ok_str(told.buf, "br ", "then it comes");
+	strbuf_reset(&told);
+	loop_remove_fd(loop, &bulk.fd);
+	loop_remove_fd(loop, &other.fd);
+	for (int i = 0; i < 2; i++) {
+		fd_close(&a[i]);
+		fd_close(&b[i]);
+	}
+}
+
+static void
 test_timers(void)
 {
 	enum {
@@ -241,6 +272,7 @@ main(void)
 	sigaddset(&sigs, SIGTERM);
 	ok_int(loop_new(&sigs, &loop, &e), 0, "a loop");
 	test_fds();
+	test_hold();
 	test_timers();
 	test_signals();
 	test_many();
