@@ -56,8 +56,7 @@ int history_record(struct history *h, const struct history_run *run, struct err 
 int history_p50(struct history *h, const char *task, uint64_t *ret_ms, struct err *e);
 void history_run_id(char ret[37]);
 
-/* The canonical bytes of a key (cache/key.h) as they are kept: the newest four that each task was executed with. False:
- * too many. */
+/* What is kept of a key (cache/keydiff.h), of the newest four with which each task was executed. False: it is too much. */
 bool history_pack(const char *text, size_t n, struct strbuf *ret);
 
 /* What a task was last, of what ran or was a hit in the last 64 runs. */

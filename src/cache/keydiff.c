@@ -4,6 +4,11 @@
 #include "util/err.h"
 #include "util/num.h"
 
+enum {
+	HEADER_LINES = 6, /* before the first list */
+	KEPT_HEX = 32,    /* of a digest */
+};
+
 /* Lines of one text that have not been looked at. */
 struct lines {
 	const char *p, *end;
@@ -205,4 +210,65 @@ keydiff(const char *was, size_t nwas, const char *is, size_t nis, keydiff_fn *fn
 
 	strbuf_release(&d.name);
 	return good;
+}
+
+/* ------------------------------------------------------------------ what is kept */
+
+static void
+add_digest(struct strbuf *out, const char *p, size_t n)
+{
+	struct digest d;
+	char hex[DIGEST_HEX];
+
+	digest_bytes(p, n, &d);
+	digest_hex(&d, hex);
+	strbuf_add(out, hex, KEPT_HEX);
+}
+
+/* `values`: lines of a name and, behind a NUL, a value; else of a value alone. */
+static bool
+reduce_list(struct lines *l, const char *label, bool values, struct strbuf *out)
+{
+	struct lines at = *l;
+	struct line line;
+	uint64_t n;
+
+	if (!count(l, label, &n) || !next_line(&at, &line))
+		return false;
+	strbuf_add(out, line.p, line.n);
+	strbuf_addch(out, '\n');
+	for (; n; n--) {
+		if (!next_line(l, &line))
+			return false;
+		if (values)
+			strbuf_add(out, line.p, line.name);
+		if (values && line.name < line.n)
+			strbuf_addch(out, '\0');
+		if (!values || line.name < line.n)
+			add_digest(out, line.p + (values ? line.name : 0),
+				line.n - (values ? line.name : 0));
+		strbuf_addch(out, '\n');
+	}
+	return true;
+}
+
+bool
+keydiff_reduce(const char *text, size_t n, struct strbuf *ret)
+{
+	struct lines l = {text, text + n};
+	struct line line;
+
+	for (int i = 0; i < HEADER_LINES; i++) {
+		if (!next_line(&l, &line))
+			return false;
+		strbuf_add(ret, line.p, line.n);
+		strbuf_addch(ret, '\n');
+	}
+	if (!reduce_list(&l, "forward-args:", false, ret) ||
+		!reduce_list(&l, "env-values:", true, ret) ||
+		!reduce_list(&l, "runtime-values:", true, ret) ||
+		!reduce_list(&l, "ws-runtime-values:", true, ret))
+		return false;
+	strbuf_add(ret, l.p, (size_t)(l.end - l.p));
+	return true;
 }

@@ -33,4 +33,8 @@ typedef void keydiff_fn(void *ctx, enum keydiff_part part, enum keydiff_how how,
 /* Calls fn for each difference, in the order of the bytes. False: one of them is not of this form. */
 bool keydiff(const char *was, size_t nwas, const char *is, size_t nis, keydiff_fn *fn, void *ctx);
 
+/* Appends the bytes as they may be kept: with digests in the place of the values of variables, of what commands print and
+ * of arguments, which may be secrets, and long. Two of these differ as the keys do. False: not of this form. */
+bool keydiff_reduce(const char *text, size_t n, struct strbuf *ret);
+
 #endif

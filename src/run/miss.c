@@ -103,9 +103,9 @@ differs(void *ctx, enum keydiff_part part, enum keydiff_how how, const char *nam
 		describe(x, part, how, name, &x->first[part]);
 }
 
-/* Takes the text of the key that it had last. */
+/* By what is kept of the keys. */
 static char *
-compare(struct sched *s, const struct task *t, const struct strbuf *was)
+compare(struct sched *s, const struct task *t, const struct strbuf *was, const struct strbuf *is)
 {
 	struct explaining x = {.task = t, .plan = s->plan};
 	struct strbuf out = STRBUF_INIT;
@@ -115,7 +115,7 @@ compare(struct sched *s, const struct task *t, const struct strbuf *was)
 	x.manifest = path_join(t->node->project->dir, "package.json");
 	for (size_t i = 0; i < KEYDIFF_PARTS; i++)
 		strbuf_init(&x.first[i]);
-	good = keydiff(was->buf, was->len, s->plan->text.buf, s->plan->text.len, differs, &x);
+	good = keydiff(was->buf, was->len, is->buf, is->len, differs, &x);
 	/* It moves every key. */
 	if (x.n[KEYDIFF_WORKSPACE] || x.n[KEYDIFF_PLATFORM])
 		x.n[KEYDIFF_UPSTREAM] = 0;
@@ -147,7 +147,7 @@ why_same_key(const struct history_last *last)
 
 /* Of one that was looked up, and is not there. */
 static char *
-find_why(struct sched *s, struct task *t, struct err *e)
+find_why(struct sched *s, struct task *t, const struct strbuf *is, struct err *e)
 {
 	cleanup_strbuf struct strbuf was = STRBUF_INIT;
 	struct history_last last;
@@ -164,27 +164,30 @@ find_why(struct sched *s, struct task *t, struct err *e)
 		why = why_same_key(&last);
 		return why ? xstrdup(why) : NULL;
 	}
-	if (s->plan->text_of != t ||
-		history_key_text(s->o->history, t->node->id, &last.key, &was, e) != 1)
+	if (!is->len || history_key_text(s->o->history, t->node->id, &last.key, &was, e) != 1)
 		return NULL;
-	return compare(s, t, &was);
+	return compare(s, t, &was, is);
 }
 
 void
 miss_explain(struct sched *s, struct task *t)
 {
+	cleanup_strbuf struct strbuf is = STRBUF_INIT;
 	struct err e = ERR_INIT;
 
 	if (!s->o->history || t->tainted)
 		return;
-	if (plan_text(s->plan, t, &e) == 1)
-		history_pack(s->plan->text.buf, s->plan->text.len, &t->key_text);
+	if (plan_text(s->plan, t, &e) == 1 &&
+		keydiff_reduce(s->plan->text.buf, s->plan->text.len, &is))
+		history_pack(is.buf, is.len, &t->key_text);
+	else
+		strbuf_reset(&is);
 	if (t->lost)
 		t->why = xstrdup("its stored result was damaged or gone");
 	else if (t->too_weak)
 		t->why = xstrdup("its stored result was not made in a sandbox");
 	else if (t->answered)
-		t->why = find_why(s, t, &e);
+		t->why = find_why(s, t, &is, &e);
 	/* What only explains fails nothing. */
 	if (err_is_set(&e))
 		log_debug("cache", "%s: %s", t->node->id, e.text);

@@ -136,6 +136,16 @@ said_not '^⏺' "back again, a hit"
 echo 9 >p/app/src/a
 misses "p/app/src/a changed" "what differs from that"
 
+# Values are nobody's business.
+MODE=top-secret
+export MODE
+echo top-secret >"$T/version"
+run run --all build
+unset MODE
+not_ok "no value is kept" grep -rqa top-secret .vx/history.db
+echo 1 >"$T/version"
+run run --all build
+
 # Not known.
 python3 - <<'E'
 import sqlite3

@@ -45,6 +45,7 @@ static void
 check(const struct key_parts *was, const struct key_parts *is, const char *want, const char *name)
 {
 	cleanup_strbuf struct strbuf a = STRBUF_INIT, b = STRBUF_INIT;
+	cleanup_strbuf struct strbuf kept_a = STRBUF_INIT, kept_b = STRBUF_INIT;
 	struct digest d;
 	bool good;
 
@@ -53,6 +54,10 @@ check(const struct key_parts *was, const struct key_parts *is, const char *want,
 	strbuf_reset(&said);
 	good = keydiff(a.buf, a.len, b.buf, b.len, differs, NULL);
 	ok_str(good ? said.buf : "(bad)", want, name);
+	good = keydiff_reduce(a.buf, a.len, &kept_a) && keydiff_reduce(b.buf, b.len, &kept_b);
+	strbuf_reset(&said);
+	good = good && keydiff(kept_a.buf, kept_a.len, kept_b.buf, kept_b.len, differs, NULL);
+	ok(good && !strcmp(said.buf, want), "the same by what is kept of them");
 }
 
 static void
@@ -103,7 +108,7 @@ test_parts(void)
 static void
 test_rubbish(void)
 {
-	cleanup_strbuf struct strbuf a = STRBUF_INIT;
+	cleanup_strbuf struct strbuf a = STRBUF_INIT, kept = STRBUF_INIT;
 	struct key_parts was = some();
 	struct digest d;
 	size_t good = 0;
@@ -111,6 +116,7 @@ test_rubbish(void)
 	key_compute(&was, &d, &a);
 	for (size_t n = 0; n < a.len; n++)
 		good += keydiff(a.buf, n, a.buf, a.len, differs, NULL);
+	ok(!keydiff_reduce(a.buf, a.len / 3, &kept), "nor kept");
 	ok_int((long long)good, 0, "no part of a key is taken for one");
 	ok(!keydiff("vx-key 2\n", 9, a.buf, a.len, differs, NULL), "nor is another version");
 }
