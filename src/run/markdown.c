@@ -51,6 +51,7 @@ rank(const struct task *t)
 	case TASK_SKIPPED:
 	case TASK_ABORTED:
 	case TASK_NOT_RUN:
+	case TASK_NOOP:
 		return 1;
 	case TASK_SUCCESS:
 	case TASK_HIT:
