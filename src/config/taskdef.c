@@ -69,15 +69,14 @@ static const struct field exec_fields[] = {
 		"The command goes on until it is ended, as a server does. {} is one that is ready "
 		"when it has started.",
 		&persistent_shape},
+	{"remote", FIELD_HERE,
+		"Whether an executor on another machine may run the command: true, false, or "
+		"'only' where no other may. In no key.",
+		&remote_shape},
 	{"retries", FIELD_HERE,
 		"How many times the command is run again when it has failed. The last attempt "
 		"decides.",
 		&retries_shape},
-	{"remote", FIELD_HERE,
-		"Whether an executor on another machine may run the command: true, false, or "
-		"'only' "
-		"where no other may. In no key.",
-		&remote_shape},
 	{"sandbox", FIELD_HERE,
 		"The command runs in a sandbox that grants what this says; {} grants nothing.",
 		&sandboxdef_shape},

@@ -193,27 +193,40 @@ miss_explain(struct sched *s, struct task *t)
 		log_debug("cache", "%s: %s", t->node->id, e.text);
 }
 
+/* What the history has of this key, with this end of it. False where it knows none. */
+static bool
+count_outcomes(struct sched *s, struct task *t, const struct exec_result *r)
+{
+	struct err e = ERR_INIT;
+
+	if (!s->o->history || !t->has_key || t->is_new || r->nfindings ||
+		r->outcome == EXEC_NOT_STARTED)
+		return false;
+	if (history_outcomes(s->o->history, t->node->id, &t->key, &t->passes, &t->failures, &e)) {
+		log_debug("cache", "%s: %s", t->node->id, e.text);
+		return false;
+	}
+	return true;
+}
+
 void
 miss_note_flaky(struct sched *s, struct job *j, const struct exec_result *r)
 {
 	struct task *t = j->task;
-	struct err e = ERR_INIT;
-	uint64_t passes, failures, others;
+	bool succeeded = t->status == TASK_SUCCESS;
+	uint64_t others = 0;
 
-	if (!s->o->history || !t->has_key || t->is_new || t->node->def->persistent ||
-		r->nfindings || r->outcome == EXEC_NOT_STARTED)
+	if (t->node->def->persistent)
 		return;
-	if (history_outcomes(s->o->history, t->node->id, &t->key, &passes, &failures, &e)) {
-		log_debug("cache", "%s: %s", t->node->id, e.text);
-		return;
-	}
-	t->passes = passes + (t->status == TASK_SUCCESS);
-	t->failures = failures + (t->status == TASK_FAILED);
-	others = t->status == TASK_SUCCESS ? failures : passes;
-	if (!others)
-		return;
-	t->flaky = true;
-	settle_note(j, "flaky: with the same key it %s %llu time%s before",
-		t->status == TASK_SUCCESS ? "failed" : "succeeded", (unsigned long long)others,
-		others == 1 ? "" : "s");
+	if (count_outcomes(s, t, r))
+		others = succeeded ? t->failures : t->passes;
+	t->passes += succeeded;
+	t->failures += t->status == TASK_FAILED;
+	if (others)
+		settle_note(j, "flaky: with the same key it %s %llu time%s before",
+			succeeded ? "failed" : "succeeded", (unsigned long long)others,
+			others == 1 ? "" : "s");
+	if (succeeded && t->attempts > 1)
+		settle_note(j, "flaky: it succeeded in attempt %u", t->attempts);
+	t->flaky = others || (succeeded && t->attempts > 1);
 }

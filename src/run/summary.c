@@ -112,8 +112,9 @@ add_task(struct strbuf *out, const struct task *t, const struct history_task *h)
 	if (t->blocked_by)
 		add_member(out, "blockedBy", t->blocked_by->id);
 	if (t->flaky)
-		strbuf_addf(out, ",\"flaky\":{\"passes\":%llu,\"failures\":%llu}",
-			(unsigned long long)t->passes, (unsigned long long)t->failures);
+		strbuf_addf(out, ",\"flaky\":{\"passes\":%llu,\"failures\":%llu,\"attempts\":%u}",
+			(unsigned long long)t->passes, (unsigned long long)t->failures,
+			t->attempts);
 	if (h && (h->nfindings || h->ndenials))
 		add_denials(out, h);
 	strbuf_addch(out, '}');

@@ -13,7 +13,7 @@ struct tally {
 	size_t total; /* all but those below and those that were not needed */
 	size_t ok, failed, skipped, running;
 	size_t aborted, not_run;
-	size_t noop; /* for another machine only, and none took it */
+	size_t noop;                          /* for another machine only, and none took it */
 	size_t current, restored, miss, none; /* by the cache */
 	/* Of commands that came to an end of their own: */
 	size_t executed;

@@ -27,8 +27,12 @@ for row in sqlite3.connect(".vx/history.db").execute(
 again() {
 	task 'ls dist; echo said $x; mkdir -p dist; echo $x >dist/$x; [ $x = ok ]' ', "retries": 3' "$cached"
 	turns bad worse ok
-	play
+	play --summarize=s.json
 	exits 0 "$C the last attempt decides"
+	said '^note: flaky: it succeeded in attempt 3$' "$C which is flaky"
+	is "$(python3 -c 'import json
+print(*sorted(json.load(open("s.json"))["tasks"][0]["flaky"].items()))')" \
+		"('attempts', 3) ('failures', 0) ('passes', 1)" "$C also in writing"
 	is "$(nran a.t)" 3 "$C it is the third"
 	is "$(grep retrying "$ERR")" "vx: retrying a#t (attempt 2/4) after exit 1
 vx: retrying a#t (attempt 3/4) after exit 1" "$C each is said"

@@ -48,7 +48,7 @@ TASK = {
     "cache": "up-to-date|restored|miss|no-cache", "hash": (str, type(None)), "exitCode": int,
     "durationMs": number, "wallclockStartNs": r"\d+", "wallclockEndNs": r"\d+", "cpuMs?": number, "peakRssBytes?": int,
     "noCache?": bool, "missReason?": str, "persistent?": bool, "notReady?": bool, "timedOut?": bool, "blockedBy?": str,
-    "flaky?": {"passes": int, "failures": int}, "sandboxViolations?": int,
+    "flaky?": {"passes": int, "failures": int, "attempts": int}, "sandboxViolations?": int,
     "denials?": [{"operation": str, "path": str, "class": "finding|walled|probe|ignored", "program?": str, "pid?": int, "grant?": str}],
 }
 SUMMARY = {

@@ -100,9 +100,9 @@ static const char *const count_sql[] = {"SELECT count(*) FROM runs", "SELECT cou
 static int64_t
 count(size_t what)
 {
-	static const char *const migrations[3] = {"", "", ""};
+	static const char *const migrations[4] = {"", "", "", ""};
 	const struct db_schema schema = {.migrations = migrations,
-		.nmigrations = 3,
+		.nmigrations = 4,
 		.statements = count_sql,
 		.nstatements = array_len(count_sql),
 		.forgettable = true};

@@ -264,7 +264,7 @@ test_fields(void)
 	check_refused(EXEC("\"persistent\":{},\"retries\":0"),
 		"tasks.t.exec.retries: a persistent task goes on until it is ended");
 	check_refused(EXEC("\"timeot\":1"), "did you mean 'timeout'? allowed here: command, env, "
-					    "persistent, retries, remote, sandbox, timeout");
+					    "persistent, remote, retries, sandbox, timeout");
 	check_refused(EXEC("\"xx\":1"), "unknown field; allowed here: command");
 	check_accepted(SANDBOX("\"hermetic\":true"));
 	check_refused(SANDBOX("\"hermetic\":\"no\""), "hermetic: is a string: write true or false");
