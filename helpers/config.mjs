@@ -7,8 +7,11 @@
 //	["runtime", "node", "22.18.0"]    first
 //	["old", "20.1.0"]                 a node that cannot do it; nothing follows
 //	["begin", 0]                      from here on config 0 has the process
-//	["value", 0, JSON, WHY, NEEDS]    WHY: "" when nothing but NEEDS decides the value, which can then be
-//	                                  remembered; NEEDS: files from the root that it rests on, there or not
+//	["value", 0, JSON, WHY, NEEDS, MANIFESTS, ANY]
+//	                                  WHY: "" when nothing but NEEDS and MANIFESTS decides the value, which can
+//	                                  then be remembered. NEEDS: files from the root that it rests on, there or
+//	                                  not; MANIFESTS: package.json files of which only counts what they say of
+//	                                  modules (changes.c knows the fields); ANY: it may have read any file beside
 //	["fail", 0, "is a function"]      the end
 //	["done"]                          the end
 //
@@ -87,6 +90,9 @@ const UNSTEADY_PROPERTIES = new Set(
 	("constructor __proto__ random stack caller callee captureStackTrace prepareStackTrace localeCompare " +
 		"toLocaleString toLocaleLowerCase toLocaleUpperCase toLocaleDateString toLocaleTimeString").split(" "),
 );
+// Of all these, what answers otherwise the next time and yet leads to no file.
+const BLIND = new Set("Date Temporal performance await random localeCompare toLocaleString toLocaleLowerCase toLocaleUpperCase toLocaleDateString toLocaleTimeString".split(" "));
+const BLIND_MODULES = new Set("path path/posix url os util assert".split(" ").map((name) => `node:${name}`));
 const KEYWORDS = new Set(
 	("return typeof case do else in of instanceof new delete void throw yield await extends default " +
 		"if while for with as satisfies").split(" "),
@@ -215,23 +221,26 @@ function tokens(text) {
 }
 
 // { imports: what is named by import, export … from and require; why: "" where nothing is mentioned that could
-// answer otherwise the next time; touches: what a config may not change is mentioned; lost: imports may be missing }
+// answer otherwise the next time; any: what is mentioned could read files; touches: what a config may not change is
+// mentioned; lost: imports may be missing }
 function scan(text) {
 	const imports = [];
 	let all;
 	let why = "";
+	let any = false;
 	let touches = false;
 
 	try {
 		all = tokens(text);
 	} catch (e) {
-		return { imports, why: e instanceof Lost ? e.message : "cannot be read", touches: true, lost: true };
+		return { imports, why: e instanceof Lost ? e.message : "cannot be read", any: true, touches: true, lost: true };
 	}
 	const word = (i) => (all[i] && all[i].kind === "word" ? all[i].text : "");
 	const mark = (i) => (all[i] && all[i].kind === "mark" ? all[i].text : "");
 	const string = (i) => (all[i] && all[i].kind === "string" ? all[i].text : null);
-	const mention = (what) => {
+	const mention = (what, isBlind = BLIND.has(what)) => {
 		why = why || `mentions ${what}`;
+		any = any || !isBlind;
 	};
 	// From the names of an import or export to the string after "from".
 	const from = (i) => {
@@ -288,10 +297,10 @@ function scan(text) {
 			if (mark(i + 1) !== "{")
 				mention(name);
 		} else if (UNSTEADY.has(name)) {
-			mention(name);
+			mention(name, BLIND.has(name) || (name === "process" && mark(i + 1) === "." && word(i + 2) === "env"));
 		}
 	}
-	return { imports, why, touches, lost: false };
+	return { imports, why, any, touches, lost: false };
 }
 
 // ---------------------------------------------------------------- what a file rests on
@@ -439,7 +448,7 @@ function follow(file, spec, it) {
 		return false;
 	// A package may import itself by its name.
 	for (const manifest of manifests(file)) {
-		it.needs.push(manifest);
+		it.manifests.push(manifest);
 		if (look(manifest) && parse(readFileSync(manifest, "utf8")).name === name)
 			return false;
 	}
@@ -482,7 +491,7 @@ function enter(at, there, sub, it) {
 		it.needs.push(at);
 		it.links.push(at);
 	}
-	it.needs.push(manifest);
+	it.manifests.push(manifest);
 	const names = targets(dir, parse(readFileSync(manifest, "utf8")), sub);
 	// bun takes TypeScript for JavaScript that is not there.
 	const others = names
@@ -511,30 +520,35 @@ function tryToFollow(file, spec, it) {
 	}
 }
 
-// One file by itself: { why, touches, needs, links: those of `needs` that are links, next, missing }
+// One file by itself: { why, any, touches, needs, manifests, links: those of `needs` that are links, next, missing }
 function study(file) {
-	const it = { why: "", touches: false, needs: [file], links: [], next: [], missing: "" };
+	const it = { why: "", any: false, touches: false, needs: [file], manifests: [], links: [], next: [], missing: "" };
 	const stat = look(file);
+	const giveUp = (why) => {
+		it.why = it.why || why;
+		it.any = true;
+	};
 
 	if (!isInside(file) || !stat || !stat.isFile() || realpathSync(file) !== file) {
-		it.why = "lies behind a link or outside of the workspace";
+		giveUp("lies behind a link or outside of the workspace");
 		return it;
 	}
 	if (file.endsWith(".json"))
 		return it;
 	if (!SCRIPTS.includes(path.extname(file))) {
-		it.why = "is neither JavaScript, TypeScript nor JSON";
+		giveUp("is neither JavaScript, TypeScript nor JSON");
 		return it;
 	}
 	if (isPackaged(file) && stat.size > PACKAGED_MAX) {
-		it.why = "is too large to go through";
+		giveUp("is too large to go through");
 		return it;
 	}
 	if (/\.[jt]s$/.test(file))
-		it.needs.push(...manifests(file));
+		it.manifests.push(...manifests(file));
 	const seen = scan(readFileSync(file, "utf8"));
 
 	it.why = seen.why;
+	it.any = seen.any;
 	it.touches = seen.touches;
 	for (const spec of seen.imports) {
 		if (VIRTUAL.includes(spec))
@@ -554,22 +568,24 @@ function study(file) {
 			if (stem !== target)
 				names.push(...ENDINGS.map((ending) => stem + ending));
 			if (there)
-				it.why = it.why || `imports the directory "${spec}"`;
+				giveUp(`imports the directory "${spec}"`);
 			for (const name of names)
 				(look(name) ? it.next : it.needs).push(name);
 			continue;
 		}
 		const isPackage = /^[@a-z]/i.test(spec) && !/^[a-z]+:/i.test(spec) && !isBuiltin(spec);
 
-		if (it.why || !isPackage || !tryToFollow(file, spec, it))
+		if (BLIND_MODULES.has(spec))
 			it.why = it.why || `imports "${spec}"`;
+		else if (it.any || !isPackage || !tryToFollow(file, spec, it))
+			giveUp(`imports "${spec}"`);
 		// What a package asks for and does without is its own affair.
 		if (!seen.lost && isPackage && !isPackaged(file) && !isInstalled(file, spec))
 			it.missing = it.missing || explainMissing(file, spec);
 	}
-	for (const need of it.needs)
-		if (!it.why && !it.links.includes(need) && look(need)?.isSymbolicLink())
-			it.why = `rests on ${isInside(need) ? fromRoot(need) : need}, which is a link`;
+	for (const need of [...it.needs, ...it.manifests])
+		if (!it.any && !it.links.includes(need) && look(need)?.isSymbolicLink())
+			giveUp(`rests on ${isInside(need) ? fromRoot(need) : need}, which is a link`);
 	return it;
 }
 
@@ -579,17 +595,20 @@ const studied = new Map();
 function closure(config) {
 	const seen = new Set([config]);
 	const needs = new Set();
+	const manifests = new Set();
 	let why = "";
+	let any = false;
 	let touches = false;
 	let missing = "";
 
 	for (const file of seen) {
 		let it = studied.get(file);
 
-		if (why && isPackaged(file))
+		if (any && isPackaged(file))
 			continue;
 		if (isPackaged(file) && seen.size > PACKAGED_FILES_MAX) {
-			why = `imports more than ${PACKAGED_FILES_MAX} files`;
+			why = why || `imports more than ${PACKAGED_FILES_MAX} files`;
+			any = true;
 			continue;
 		}
 		if (!it) {
@@ -599,18 +618,22 @@ function closure(config) {
 		const where = file === config || !isInside(file) ? "" : `${fromRoot(file)}: `;
 
 		why = why || (it.why && where + it.why);
+		any = any || it.any;
 		touches = touches || it.touches;
 		missing = missing || (it.missing && where + it.missing);
-		for (const need of it.needs) {
-			if (!isInside(need))
+		for (const [from, to] of [[it.needs, needs], [it.manifests, manifests]])
+			for (const need of from) {
+				if (isInside(need)) {
+					to.add(fromRoot(need));
+					continue;
+				}
 				why = why || "rests on a file outside of the workspace";
-			else
-				needs.add(fromRoot(need));
-		}
+				any = true;
+			}
 		for (const next of it.next)
 			seen.add(next);
 	}
-	return { why, touches, missing, needs: [...needs] };
+	return { why, any, touches, missing, needs: [...needs], manifests: [...manifests].filter((file) => !needs.has(file)) };
 }
 
 // ---------------------------------------------------------------- what a config may not change
@@ -984,7 +1007,7 @@ async function evaluate(index, name) {
 		return `${changed}; a config may not`;
 	if (failure)
 		return failure;
-	say("value", index, text, rests.why, rests.needs);
+	say("value", index, text, rests.why, rests.needs, rests.manifests, rests.any);
 	return "";
 }
 

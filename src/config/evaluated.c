@@ -40,12 +40,13 @@ struct row {
 		struct {
 			uint64_t json, json_len;
 			uint64_t needs, nneeds; /* uint32_t each: the number of a file */
+			uint64_t nmanifests;    /* of them, the last */
 		};
 	};
 };
 _Static_assert(sizeof(struct row) == 120, "a row has no padding");
 
-static const struct table_kind configs_kind = {"vx-confs", 1, sizeof(struct row)};
+static const struct table_kind configs_kind = {"vx-confs", 2, sizeof(struct row)};
 
 enum standing {
 	NOT_ASKED,
@@ -68,6 +69,7 @@ struct kept {
 	size_t len;
 	struct file **needs;
 	size_t nneeds;
+	size_t nmanifests; /* of them, the last */
 };
 
 struct evaluated {
@@ -135,7 +137,8 @@ needs_are_sound(const struct evaluated *ev, const struct row *r)
 {
 	const struct table *t = &ev->table;
 
-	if (r->needs > t->nbytes || r->nneeds > (t->nbytes - r->needs) / sizeof(uint32_t))
+	if (r->needs > t->nbytes || r->nneeds > (t->nbytes - r->needs) / sizeof(uint32_t) ||
+		r->nmanifests > r->nneeds)
 		return false;
 	for (size_t i = 0; i < r->nneeds; i++)
 		if (need_of(ev, r, i) >= ev->nfiles)
@@ -318,13 +321,15 @@ evaluated_get(struct evaluated *ev, const char *path, size_t *ret_len)
 }
 
 void
-evaluated_needs(struct evaluated *ev, const char *path, struct strvec *ret)
+evaluated_needs(
+	struct evaluated *ev, const char *path, struct strvec *needs, struct strvec *manifests)
 {
 	size_t i = find_config(ev, path);
 	const struct row *r = i == SIZE_MAX ? NULL : config_row(ev, i);
 
 	for (size_t k = 0; r && k < r->nneeds; k++)
-		strvec_push(ret, ev->table.bytes + file_row(ev, need_of(ev, r, k))->path);
+		strvec_push(k + r->nmanifests < r->nneeds ? needs : manifests,
+			ev->table.bytes + file_row(ev, need_of(ev, r, k))->path);
 }
 
 /* ------------------------------------------------------------------ remembering */
@@ -363,7 +368,11 @@ need(struct evaluated *ev, const char *path, int64_t learned_ns)
 void
 evaluated_put(struct evaluated *ev, const struct script *s)
 {
-	struct kept k = {.len = s->len, .nneeds = s->needs.n};
+	struct kept k = {
+		.len = s->len,
+		.nneeds = s->needs.n + s->manifests.n,
+		.nmanifests = s->manifests.n,
+	};
 
 	if (ev->statefd < 0 || *s->why || !s->needs.n)
 		return;
@@ -371,12 +380,13 @@ evaluated_put(struct evaluated *ev, const struct script *s)
 		read_table(ev);
 	k.needs = arena_array(&ev->arena, k.nneeds, struct file *);
 	for (size_t i = 0; i < k.nneeds; i++) {
-		if (!path_is_normal(s->needs.v[i]))
+		const char *path = i < s->needs.n ? s->needs.v[i] : s->manifests.v[i - s->needs.n];
+
+		if (!path_is_normal(path))
 			return;
-		k.needs[i] = need(ev, s->needs.v[i], s->learned_ns);
+		k.needs[i] = need(ev, path, s->learned_ns);
 		if (!k.needs[i]->is_known) {
-			log_debug("config", "%s: not remembered, as %s is new", s->path,
-				s->needs.v[i]);
+			log_debug("config", "%s: not remembered, as %s is new", s->path, path);
 			return;
 		}
 	}
@@ -410,6 +420,7 @@ keep_used(struct evaluated *ev)
 			.json = ev->table.bytes + r->json,
 			.len = (size_t)r->json_len,
 			.nneeds = (size_t)r->nneeds,
+			.nmanifests = (size_t)r->nmanifests,
 		};
 
 		if (!ev->used[i])
@@ -507,6 +518,7 @@ write_table(struct evaluated *ev)
 		r->json_len = k->len;
 		r->needs = bytes.len;
 		r->nneeds = k->nneeds;
+		r->nmanifests = k->nmanifests;
 		for (size_t m = 0; m < k->nneeds; m++)
 			strbuf_add(&bytes, &k->needs[m]->number, sizeof(k->needs[m]->number));
 	}

@@ -19,8 +19,9 @@ struct evaluated *evaluated_open(int statefd, int rootfd, const char *root_path)
 
 /* The JSON that the config at `path`, from the root, yields, a NUL behind it; NULL: it has to be evaluated. Valid until evaluated_close. */
 const char *evaluated_get(struct evaluated *ev, const char *path, size_t *ret_len);
-/* Adds to `ret` the files from the root that it rests on, there or not, the config among them. Only after evaluated_get. */
-void evaluated_needs(struct evaluated *ev, const char *path, struct strvec *ret);
+/* Adds the files from the root that it rests on, as in struct script, the config among them. Only after evaluated_get. */
+void evaluated_needs(
+	struct evaluated *ev, const char *path, struct strvec *needs, struct strvec *manifests);
 /* It was evaluated. Not remembered when a file of it was written since. */
 void evaluated_put(struct evaluated *ev, const struct script *s);
 

@@ -39,6 +39,7 @@ script_release(struct script *s)
 	free(s->json);
 	free(s->why);
 	strvec_release(&s->needs);
+	strvec_release(&s->manifests);
 	*s = (struct script){0};
 }
 
@@ -211,25 +212,35 @@ refuse_words(const struct worker *w, struct err *e)
 		"descriptors that it has not opened");
 }
 
+static bool
+take_names(const struct json *from, struct strvec *ret)
+{
+	for (size_t i = 0; i < json_array_size(from); i++) {
+		const char *name = json_c_string(json_array_get(from, i));
+
+		if (!name)
+			return false;
+		strvec_push(ret, name);
+	}
+	return json_is_array(from);
+}
+
 static int
 take_value(struct worker *w, const struct json *message, struct err *e)
 {
 	const struct json *json = json_array_get(message, 2);
 	const char *why = json_c_string(json_array_get(message, 3));
-	const struct json *needs = json_array_get(message, 4);
 	struct script *s = &w->v[w->next - 1];
 
-	if (!json_is_string(json) || !why || !json_is_array(needs) || w->nvalues >= w->next)
+	if (!json_is_string(json) || !why || w->nvalues >= w->next ||
+		!take_names(json_array_get(message, 4), &s->needs) ||
+		!take_names(json_array_get(message, 5), &s->manifests))
 		return refuse_words(w, e);
-	for (size_t i = 0; i < json_array_size(needs); i++)
-		if (!json_c_string(json_array_get(needs, i)))
-			return refuse_words(w, e);
 	w->nvalues++;
 	s->json = xmemdupz(json->text, json->len);
 	s->len = json->len;
 	s->why = xstrdup(why);
-	for (size_t i = 0; i < json_array_size(needs); i++)
-		strvec_push(&s->needs, json_c_string(json_array_get(needs, i)));
+	s->reads_any = !json_is_false(json_array_get(message, 6));
 	log_debug("config", "%s: evaluated%s%s", s->path, *why ? ", as in each run: it " : "", why);
 	return 0;
 }

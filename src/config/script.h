@@ -21,8 +21,10 @@ struct script {
 	/* Why the next evaluation may yield something else though no file changes: "mentions process". "": it
 	 * cannot. */
 	char *why;
-	/* The files from the root that the value rests on, there or not: all of them only where `why` is "". */
-	struct strvec needs;
+	/* The files from the root that the value rests on, there or not; and the package.json files that it rests on by
+	 * what they say of modules alone. */
+	struct strvec needs, manifests;
+	bool reads_any; /* these are not all: it may have read any file. Not where `why` is "" */
 	int64_t learned_ns; /* the files' clock before it was evaluated */
 };
 void script_release(struct script *s);

@@ -42,6 +42,21 @@ is_among(const char *path, const char *const *v, size_t n)
 	return false;
 }
 
+/* Whether a config that rests on these may yield something else for it. */
+static bool
+moves(const struct rests *r, const struct changes *c, size_t i)
+{
+	const char *path = c->paths.v[i];
+
+	if (r->on_any || is_among(path, r->files, r->nfiles) ||
+		(!c->same_modules[i] && is_among(path, r->manifests, r->nmanifests)))
+		return true;
+	for (size_t k = 0; c->is_repo[i] && k < r->nfiles; k++)
+		if (path_is_within(r->files[k], path))
+			return true;
+	return false;
+}
+
 static bool
 widens(const struct workspace *w, const struct changes *c, size_t i, const char *const *widening,
 	size_t n)
@@ -54,30 +69,49 @@ widens(const struct workspace *w, const struct changes *c, size_t i, const char 
 		return true;
 	if (!strcmp(path, "package.json") && c->members_moved)
 		return true;
-	return is_among(path, w->needs, w->nneeds) || is_lost_project(w, path);
+	return moves(&w->rests, c, i) || is_lost_project(w, path);
 }
 
 /* A repository is one path that stands for all that is in it; what a config rests on says what the project is. */
 static void
-mark_whole(const struct workspace *w, const char *path, bool is_repo, bool *ret)
+mark_whole(const struct workspace *w, const struct changes *c, size_t at, bool *ret)
 {
 	for (size_t i = 0; i < w->nprojects; i++) {
 		const struct project *p = w->projects[i];
 
-		ret[i] |= is_among(path, p->needs, p->nneeds) ||
-			  (is_repo && path_is_within(p->dir, path));
+		ret[i] |= moves(&p->rests, c, at) ||
+			  (c->is_repo[at] && path_is_within(p->dir, c->paths.v[at]));
 	}
 }
 
 /* Which projects hold the path, or rest on it. */
 static void
-mark_holders(const struct workspace *w, const char *path, bool is_repo, bool *ret)
+mark_holders(const struct workspace *w, const struct changes *c, size_t at, bool *ret)
 {
-	struct project *p = workspace_project_at(w, path);
+	struct project *p = workspace_project_at(w, c->paths.v[at]);
 
 	if (p)
 		ret[p->index] = true;
-	mark_whole(w, path, is_repo, ret);
+	mark_whole(w, c, at, ret);
+}
+
+/* The manifests of which it matters what in them has changed: of its own one any edit counts. */
+static void
+list_manifests(const struct workspace *w, struct htab *ret)
+{
+	for (size_t i = 0; i < w->rests.nmanifests; i++)
+		htab_put(ret, w->rests.manifests[i], ret);
+	for (size_t i = 0; i < w->nprojects; i++) {
+		const struct project *p = w->projects[i];
+
+		for (size_t k = 0; k < p->rests.nmanifests; k++) {
+			const char *path = p->rests.manifests[k];
+
+			if (strlen(p->dir) != path_parent_len(path) ||
+				strncmp(path, p->dir, strlen(p->dir)) != 0)
+				htab_put(ret, path, ret);
+		}
+	}
 }
 
 int
@@ -85,12 +119,19 @@ touched_find(const struct workspace *w, const char *ref, const char *const *wide
 	struct touched *ret, struct err *e)
 {
 	struct touched t = {0};
+	struct htab manifests;
+	int r;
 
-	if (changes_find(w->rootfd, w->path, ref, w->settings.affected_base, &t.changes, e))
+	htab_init(&manifests);
+	list_manifests(w, &manifests);
+	r = changes_find(
+		w->rootfd, w->path, ref, w->settings.affected_base, &manifests, &t.changes, e);
+	htab_release(&manifests);
+	if (r)
 		return -1;
 	t.projects = xcalloc(w->nprojects + 1, sizeof(*t.projects));
 	for (size_t i = 0; i < t.changes.paths.n; i++) {
-		mark_holders(w, t.changes.paths.v[i], t.changes.is_repo[i], t.projects);
+		mark_holders(w, &t.changes, i, t.projects);
 		if (!t.widened_by && widens(w, &t.changes, i, widening, n))
 			t.widened_by = t.changes.paths.v[i];
 	}
@@ -190,7 +231,7 @@ find_seeds(const struct workspace *w, const struct changes *c)
 		const char *path = c->paths.v[i];
 		const struct project *p = workspace_project_at(w, path);
 
-		mark_whole(w, path, c->is_repo[i], s.whole);
+		mark_whole(w, c, i, s.whole);
 		if (p)
 			seed_project(p, path, c->is_repo[i], &s);
 		if (p && !strcmp(path_below(path, p->dir), "package.json"))

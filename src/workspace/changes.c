@@ -433,56 +433,82 @@ read_base(const struct git_repo *r, const char *base, const char *path, struct s
 	return found;
 }
 
-static void
-add_lists(const struct json_doc *doc, struct strbuf *out)
-{
-	static const char *const fields[] = {"workspaces", "catalog", "catalogs"};
+/* What a manifest says of others than itself. */
+static const char *const list_fields[] = {"workspaces", "catalog", "catalogs", NULL};
+/* What decides how a script below it is taken, and what the name of a package leads to: all that node, bun, deno and
+ * helpers/config.mjs look at. */
+static const char *const module_fields[] = {
+	"name", "type", "main", "module", "exports", "imports", NULL};
 
-	for (size_t i = 0; i < array_len(fields); i++) {
-		const struct json *v = json_object_get(doc->root, fields[i]);
+/* What the text says in these fields. NULL: there is none, which is other than to say nothing where `alone`, as then the
+ * next one above is asked. What cannot be read is the same while its text is. */
+static void
+add_fields(const struct strbuf *text, const char *const *fields, bool alone, struct strbuf *out)
+{
+	struct err none = ERR_INIT;
+	struct json_doc doc;
+
+	if (alone)
+		strbuf_addf(out, "%s\n", text ? "there" : "absent");
+	if (text && json_parse(text->buf, text->len, "package.json", false, &doc, &none)) {
+		strbuf_add(out, text->buf, text->len);
+		return;
+	}
+	for (size_t i = 0; fields[i]; i++) {
+		const struct json *v = text ? json_object_get(doc.root, fields[i]) : NULL;
 
 		if (v)
 			json_canonical(v, out);
 		strbuf_addch(out, '\n');
 	}
+	if (text)
+		json_doc_release(&doc);
 }
 
-/* What the root's manifest says of others than itself. What cannot be read says nothing. */
-static void
-lists_of(const struct strbuf *text, struct strbuf *out)
+static bool
+says_the_same(
+	const struct strbuf *was, const struct strbuf *is, const char *const *fields, bool alone)
 {
-	struct err none = ERR_INIT;
-	struct json_doc doc;
+	cleanup_strbuf struct strbuf then = STRBUF_INIT, now = STRBUF_INIT;
 
-	if (json_parse(text->buf, text->len, "package.json", false, &doc, &none))
-		return;
-	add_lists(&doc, out);
-	json_doc_release(&doc);
+	add_fields(was, fields, alone, &then);
+	add_fields(is, fields, alone, &now);
+	return then.len == now.len && !memcmp(then.buf, now.buf, now.len);
 }
 
 static int
-compare_members(const struct git_repo *r, const char *base, struct changes *c, struct err *e)
+compare_manifest(
+	const struct git_repo *r, const char *base, size_t at, struct changes *c, struct err *e)
 {
-	cleanup_strbuf struct strbuf was = STRBUF_INIT, is = STRBUF_INIT, then = STRBUF_INIT,
-				     now = STRBUF_INIT;
+	cleanup_strbuf struct strbuf was = STRBUF_INIT, is = STRBUF_INIT;
+	const char *path = c->paths.v[at];
 	struct err none = ERR_INIT;
 	struct stat st;
-	int found;
+	int found = read_base(r, base, path, &was, e);
+	bool there = !json_read(r->dirfd, path, path, &is, &st, &none);
 
-	if (!strvec_contains(&c->paths, "package.json"))
-		return 0;
-	found = read_base(r, base, "package.json", &was, e);
 	if (found < 0)
 		return -1;
-	if (found)
-		lists_of(&was, &then);
-	else
-		strbuf_adds(&then, "\n\n\n");
-	if (json_read(r->dirfd, "package.json", "package.json", &is, &st, &none))
-		strbuf_adds(&now, "\n\n\n");
-	else
-		lists_of(&is, &now);
-	c->members_moved = strcmp(then.buf, now.buf) != 0;
+	if (!strcmp(path, "package.json"))
+		c->members_moved =
+			!says_the_same(found ? &was : NULL, there ? &is : NULL, list_fields, false);
+	c->same_modules[at] =
+		says_the_same(found ? &was : NULL, there ? &is : NULL, module_fields, true);
+	return 0;
+}
+
+static int
+compare_manifests(const struct git_repo *r, const char *base, const struct htab *manifests,
+	struct changes *c, struct err *e)
+{
+	c->same_modules = xcalloc(c->paths.n + 1, sizeof(*c->same_modules));
+	for (size_t i = 0; i < c->paths.n; i++) {
+		const char *path = c->paths.v[i];
+
+		if ((!strcmp(path, "package.json") || htab_get(manifests, path)) &&
+			compare_manifest(r, base, i, c, e))
+			return -1;
+	}
 	return 0;
 }
 
@@ -505,7 +531,7 @@ store(struct found *f, struct changes *c)
 
 int
 changes_find(int rootfd, const char *root_path, const char *ref, const char *configured,
-	struct changes *ret, struct err *e)
+	const struct htab *manifests, struct changes *ret, struct err *e)
 {
 	cleanup_free char *git = git_find(root_path), *top = NULL, *git_dir = NULL, *base = NULL;
 	cleanup_found struct found f = {.paths = STRVEC_INIT};
@@ -531,7 +557,7 @@ changes_find(int rootfd, const char *root_path, const char *ref, const char *con
 		return err_wrap(e, "what has changed since %s", base);
 	}
 	store(&f, &c);
-	if (compare_members(&r, base, &c, e)) {
+	if (compare_manifests(&r, base, manifests, &c, e)) {
 		changes_release(&c);
 		return -1;
 	}
@@ -544,6 +570,7 @@ changes_release(struct changes *c)
 {
 	free(c->since);
 	free(c->is_repo);
+	free(c->same_modules);
 	strvec_release(&c->paths);
 	*c = (struct changes){0};
 }

@@ -15,6 +15,7 @@
 #include "util/strvec.h"
 
 struct err;
+struct htab;
 
 struct changes {
 	char *since;  /* the base as it was asked for, or found: "origin/main" */
@@ -22,15 +23,18 @@ struct changes {
 	struct strvec paths; /* from the root; sorted, unique */
 	bool *is_repo;       /* by path */
 	bool members_moved; /* the root's package.json lists other workspaces or catalogs than it did */
+	/* By path: one of `manifests`, that says the same as it did of how modules are found and taken. */
+	bool *same_modules;
 };
 
 /*
  * `ref` is what somebody typed: one commit, or "<base>...HEAD". NULL: `configured` (affectedBase), and where that
  * is NULL, the first of origin/HEAD, origin/main, origin/master, main and master that is not where HEAD is, else
  * HEAD~1. Refused: what is no commit, or has none in common with HEAD; kind USAGE, without the flag.
+ * `manifests` are the package.json files, from the root, of which it is asked what in them has changed.
  */
 int changes_find(int rootfd, const char *root_path, const char *ref, const char *configured,
-	struct changes *ret, struct err *e);
+	const struct htab *manifests, struct changes *ret, struct err *e);
 void changes_release(struct changes *c);
 
 #endif

@@ -131,7 +131,7 @@ evaluate(int fd, struct candidate *c, const char *name, const struct search *s, 
 	json = evaluated_get(memory, name, &c->settings.len);
 	if (json) {
 		c->settings.json = xmemdupz(json, c->settings.len);
-		evaluated_needs(memory, name, &c->settings.needs);
+		evaluated_needs(memory, name, &c->settings.needs, &c->settings.manifests);
 	} else {
 		r = script_evaluate(c->dir, &c->settings, 1, e);
 	}

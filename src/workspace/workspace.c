@@ -383,12 +383,21 @@ define_project(struct loading *l, struct loaded *it, const char *config, size_t 
 	return choose_name(l, it, e);
 }
 
-static void
-take_needs(struct loading *l, const struct strvec *from, const char ***ret, size_t *ret_n)
+static const char **
+take_names(struct loading *l, const struct strvec *from)
 {
-	*ret = arena_array(&l->w->arena, from->n, const char *);
+	const char **names = arena_array(&l->w->arena, from->n, const char *);
+
 	for (size_t i = 0; i < from->n; i++)
-		(*ret)[(*ret_n)++] = arena_strdup(&l->w->arena, from->v[i]);
+		names[i] = arena_strdup(&l->w->arena, from->v[i]);
+	return names;
+}
+
+static struct rests
+take_rests(struct loading *l, const struct strvec *needs, const struct strvec *manifests, bool any)
+{
+	return (struct rests){
+		take_names(l, needs), needs->n, take_names(l, manifests), manifests->n, any};
 }
 
 /* From what is remembered of it, or later. */
@@ -400,10 +409,10 @@ define_by_script(struct loading *l, struct loaded *it, struct err *e)
 	const char *json = evaluated_get(l->evaluated, it->p.config, &len);
 
 	if (json) {
-		cleanup_strvec struct strvec needs = STRVEC_INIT;
+		cleanup_strvec struct strvec needs = STRVEC_INIT, manifests = STRVEC_INIT;
 
-		evaluated_needs(l->evaluated, it->p.config, &needs);
-		take_needs(l, &needs, &it->p.needs, &it->p.nneeds);
+		evaluated_needs(l->evaluated, it->p.config, &needs, &manifests);
+		it->p.rests = take_rests(l, &needs, &manifests, false);
 		return define_project(l, it, json, len, true, e);
 	}
 	GROW(u->items, u->n + 1, u->cap);
@@ -455,7 +464,7 @@ evaluate_all(struct loading *l, struct err *e)
 			r = define_project(l, u->items[i], v[i].json, v[i].len, true, e);
 		if (!r)
 			evaluated_put(l->evaluated, &v[i]);
-		take_needs(l, &v[i].needs, &u->items[i]->p.needs, &u->items[i]->p.nneeds);
+		u->items[i]->p.rests = take_rests(l, &v[i].needs, &v[i].manifests, v[i].reads_any);
 		script_release(&v[i]);
 	}
 	return r;
@@ -805,7 +814,8 @@ load(struct loading *l, struct err *e)
 	if (settings_load(l->root->fd, &l->root->settings, &w->arena, &w->settings, e) < 0)
 		return -1;
 	remember_settings(l);
-	take_needs(l, &l->root->settings.needs, &w->needs, &w->nneeds);
+	w->rests = take_rests(l, &l->root->settings.needs, &l->root->settings.manifests,
+		l->root->settings.reads_any);
 	if (load_members(l, e) < 0 || evaluate_all(l, e) < 0)
 		return -1;
 	link_nested(l);

@@ -15,15 +15,22 @@
 struct err;
 struct root;
 
+/* What a config in JavaScript rests on: files from the root, there or not. */
+struct rests {
+	const char **files;
+	size_t nfiles;
+	const char **manifests; /* package.json files, by what they say of modules alone */
+	size_t nmanifests;
+	bool on_any; /* it may have read any file beside */
+};
+
 struct project {
 	const char *name;
 	const char *dir;    /* from the root; "" for the root project */
 	bool is_root;       /* also answers to "//" */
 	bool has_manifest;  /* package.json beside it */
 	const char *config; /* "packages/a/vx.config.ts" from the root, NULL: none */
-	const char **
-		needs; /* the files that a config in JavaScript rests on, as far as is known, from the root */
-	size_t nneeds;
+	struct rests rests;
 	struct projectdef def; /* no tasks when there is no config */
 	struct project **deps; /* order edges (what ^task walks): direct, sorted by name, no self */
 	size_t ndeps;
@@ -42,8 +49,7 @@ struct workspace {
 	int rootfd; /* borrowed from struct root */
 	const char *path;
 	struct settings settings;
-	const char **needs; /* of the settings, as those of a project */
-	size_t nneeds;
+	struct rests rests;        /* of the settings */
 	struct project **projects; /* sorted by name */
 	size_t nprojects;
 	struct htab by_name;

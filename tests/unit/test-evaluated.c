@@ -4,6 +4,7 @@
 #include "config/script.h"
 #include "tests/unit/ws.h"
 #include "util/clock.h"
+#include "util/strbuf.h"
 #include <sys/stat.h>
 
 static int state_fd;
@@ -56,9 +57,28 @@ put(struct evaluated *ev, const char *path, const char *json, const char *need, 
 	s.why = xstrdup("");
 	strvec_push(&s.needs, path);
 	strvec_push(&s.needs, need);
-	strvec_push(&s.needs, other);
+	strvec_push(strstr(other, "package.json") ? &s.manifests : &s.needs, other);
 	evaluated_put(ev, &s);
 	script_release(&s);
+}
+
+/* What the config rests on: files, then manifests. */
+static void
+rests(const char *path, const char *want, const char *name)
+{
+	struct evaluated *ev = evaluated_open(state_fd, ws_fd, ws_path);
+	cleanup_strvec struct strvec needs = STRVEC_INIT, manifests = STRVEC_INIT;
+	cleanup_strbuf struct strbuf got = STRBUF_INIT;
+	size_t len;
+
+	if (evaluated_get(ev, path, &len))
+		evaluated_needs(ev, path, &needs, &manifests);
+	for (size_t i = 0; i < needs.n; i++)
+		strbuf_addf(&got, "%s ", needs.v[i]);
+	for (size_t i = 0; i < manifests.n; i++)
+		strbuf_addf(&got, "(%s) ", manifests.v[i]);
+	ok_str(got.buf, want, name);
+	evaluated_close(ev, false);
 }
 
 static void
@@ -89,6 +109,9 @@ static void
 test_changes(void)
 {
 	begin();
+	rests("a/vx.config.ts", "a/vx.config.ts preset.ts (a/package.json) ",
+		"by which of its words");
+	rests("b/vx.config.ts", "b/vx.config.ts preset.ts absent.ts ", "by the whole of each");
 	ws_write("preset.ts", "44");
 	recalls("- - {\"c\":1} ", "what two rest on has changed");
 	ws_write("preset.ts", "4");
@@ -96,6 +119,7 @@ test_changes(void)
 	settle();
 	free(recall(true));
 	recalls("{\"a\":1} {\"b\":1} {\"c\":1} ", "which is remembered, too");
+	rests("a/vx.config.ts", "a/vx.config.ts preset.ts (a/package.json) ", "in its order");
 	ws_write("absent.ts", "");
 	recalls("{\"a\":1} - - ", "what was not there is");
 	ws_remove("absent.ts");

@@ -55,7 +55,8 @@ refused(const char *body, const char *why)
 
 #define SAY(text) "echo '" text "' >&3\n"
 #define START SAY("[\"runtime\", \"bun\", \"1\"]") SAY("[\"begin\", 0]")
-#define FIRST START SAY("[\"value\", 0, \"{}\", \"\", [\"a/vx.config.ts\"]]")
+#define FIRST                                                                                      \
+	START SAY("[\"value\", 0, \"{}\", \"\", [\"a/vx.config.ts\"], [\"package.json\"], false]")
 #define NO_MESSAGE "what came from the runtime is no message of vx's"
 
 static void
@@ -67,15 +68,18 @@ test_values(void)
 	put_runtime("bun",
 		FIRST SAY("[\"begin\", 1]") "printf '[\"value\", 1,' >&3\n"
 					    "tr '\\0' '|' <&4 | sed 's,.*/ws|,|,;s/.*/\"&\"/' >&3\n"
-					    "printf ' , \"mentions x\", []]\\n[\"done\"]\\n' >&3\n"
+					    "printf ' , \"mentions x\", [], [], "
+					    "true]\\n[\"done\"]\\n' >&3\n"
 					    "exec cat >/dev/null");
 	ok_int(evaluate(&e), 0, "two values");
 	ok_str(e.text, "", "without an error");
 	ok_str(scripts[0].json, "{}", "the first");
 	ok_str(scripts[0].why, "", "which can be remembered");
 	ok(scripts[0].needs.n == 1 && scripts[0].learned_ns > 0, "and what it rests on");
+	ok(scripts[0].manifests.n == 1 && !scripts[0].reads_any, "on nothing beside");
 	ok_str(scripts[1].json, "|a/vx.config.ts|b/vx.config.ts|", "the second: what was wanted");
 	ok_str(scripts[1].why, "mentions x", "and why it cannot");
+	ok(scripts[1].reads_any, "as it may have read anything");
 }
 
 static void
@@ -96,12 +100,14 @@ test_words(void)
 	refused(START SAY("[\"begin\", 1]"), NO_MESSAGE);
 	refused(START SAY("[\"done\"]"), NO_MESSAGE);
 	refused(START SAY("[\"old\", \"1\"]"), NO_MESSAGE);
-	refused(START SAY("[\"value\", 1, \"{}\", \"\", []]"), NO_MESSAGE);
-	refused(START SAY("[\"value\", 0, {}, \"\", []]"), NO_MESSAGE);
-	refused(START SAY("[\"value\", 0, \"{}\", \"\", [1]]"), NO_MESSAGE);
-	refused(FIRST SAY("[\"value\", 0, \"{}\", \"\", []]"), NO_MESSAGE);
+	refused(START SAY("[\"value\", 1, \"{}\", \"\", [], [], false]"), NO_MESSAGE);
+	refused(START SAY("[\"value\", 0, {}, \"\", [], [], false]"), NO_MESSAGE);
+	refused(START SAY("[\"value\", 0, \"{}\", \"\", [1], [], false]"), NO_MESSAGE);
+	refused(START SAY("[\"value\", 0, \"{}\", \"\", [], [{}], false]"), NO_MESSAGE);
+	refused(START SAY("[\"value\", 0, \"{}\", \"\", [], {}, false]"), NO_MESSAGE);
+	refused(FIRST SAY("[\"value\", 0, \"{}\", \"\", [], [], false]"), NO_MESSAGE);
 	refused(FIRST SAY("[\"begin\", 1]") SAY("[\"begin\", 2]"), NO_MESSAGE);
-	refused(SAY("[\"value\", 0, \"{}\", \"\", []]"), NO_MESSAGE);
+	refused(SAY("[\"value\", 0, \"{}\", \"\", [], [], false]"), NO_MESSAGE);
 	refused(START "tr '\\0' x </dev/zero >&3", "a/vx.config.ts: yields more than vx takes");
 	setenv("VX_CONFIG_WORKER_TIMEOUT_MS", "300", 1);
 	refused(START "exec sh -c 'trap : TERM INT; while :; do :; done'",
@@ -147,8 +153,9 @@ test_choice(void)
 	script_identity(ws_path, &after);
 	ok(digest_equal(&before, &after), "the runtimes are what they are");
 	put_runtime("bun", SAY("[\"old\", \"0.1\"]"));
-	put_runtime("deno", FIRST SAY("[\"begin\", 1]") SAY("[\"value\", 1, \"{}\", \"\", []]")
-				    SAY("[\"done\"]"));
+	put_runtime("deno",
+		FIRST SAY("[\"begin\", 1]") SAY("[\"value\", 1, \"{}\", \"\", [], [], false]")
+			SAY("[\"done\"]"));
 	ok_int(evaluate(&e), 0, "after one that is too old the next is asked");
 	script_identity("/elsewhere", &after);
 	ok(!digest_equal(&before, &after), "and they are not the same any more");
