@@ -60,13 +60,64 @@ is_shallow(const struct git_repo *r)
 	return git_ask(r, args, &said, &none) == 1 && !strcmp(said.buf, "true\n");
 }
 
-static const char *
-shallow_advice(const struct git_repo *r)
+/* "origin", or the only one there is; "": no name to be typed. Owned. */
+static char *
+find_remote(const struct git_repo *r)
 {
-	return is_shallow(r) ? "; this clone is shallow: fetch more of its history (git fetch "
-			       "--unshallow; "
-			       "in CI a larger fetch depth)"
-			     : "";
+	const char *const args[] = {"remote", NULL};
+	cleanup_strbuf struct strbuf said = STRBUF_INIT;
+	struct err none = ERR_INIT;
+	const char *first = NULL;
+	char *save = NULL;
+
+	if (git_ask(r, args, &said, &none) != 1)
+		return xstrdup("");
+	for (char *s = strtok_r(said.buf, "\n", &save); s; s = strtok_r(NULL, "\n", &save)) {
+		if (!strcmp(s, "origin"))
+			return xstrdup(s);
+		if (!first)
+			first = s;
+	}
+	/* It is to be pasted into a shell, and the config of a repository may be anybody's. */
+	if (!first || *first == '-' ||
+		first[strspn(first, "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789._-")])
+		return xstrdup("");
+	return xstrdup(first);
+}
+
+enum missing {
+	HISTORY,  /* of commits that are there */
+	BRANCHES, /* too: a clone with a depth has a single one unless it was told otherwise */
+};
+
+/* What to type in a shallow clone, at the end of a message: "" where it is none. `name`, where not NULL, is what may be
+ * called otherwise then. Owned. */
+static char *
+shallow_advice(const struct git_repo *r, enum missing what, const char *name)
+{
+	cleanup_strbuf struct strbuf sb = STRBUF_INIT, shown = STRBUF_INIT;
+	cleanup_free char *remote = NULL;
+
+	if (!is_shallow(r))
+		return xstrdup("");
+	remote = find_remote(r);
+	strbuf_adds(&sb, "; this clone is shallow; ");
+	if (what == HISTORY || !*remote) {
+		strbuf_adds(&sb, "first: git fetch --unshallow");
+	} else {
+		if (name)
+			strbuf_add_sanitised(&shown, name, strlen(name));
+		if (name)
+			strbuf_addf(&sb, "a branch of that name will be %s/%s after: ", remote,
+				shown.buf);
+		else
+			strbuf_adds(&sb, "first: ");
+		strbuf_addf(&sb, "git fetch --unshallow %s '+refs/heads/*:refs/remotes/%s/*'",
+			remote, remote);
+	}
+	return strbuf_take(&sb);
 }
 
 /* What the ref may not be. A range with HEAD on its right is its left side: *ret, owned. */
@@ -130,10 +181,13 @@ refuse_unknown(const struct git_repo *r, const char *ref, struct err *e)
 {
 	cleanup_strvec struct strvec refs = STRVEC_INIT;
 	cleanup_strbuf struct strbuf hint = STRBUF_INIT, shown = STRBUF_INIT;
+	cleanup_free char *advice = NULL;
 	const char *near;
+	bool is_bare = !ref[strcspn(ref, "/~^@")] && ref[strspn(ref, "0123456789abcdef")];
 
 	list_refs(r, &refs);
 	near = near_ref(&refs, ref);
+	advice = near ? xstrdup("") : shallow_advice(r, BRANCHES, is_bare ? ref : NULL);
 	if (near) {
 		strbuf_addf(&hint, "; did you mean '%s'?", near);
 	} else if (refs.n) {
@@ -144,8 +198,22 @@ refuse_unknown(const struct git_repo *r, const char *ref, struct err *e)
 			strbuf_addf(&hint, " and %zu more", refs.n - REFS_SHOWN);
 	}
 	strbuf_add_sanitised(&shown, ref, strlen(ref));
-	return err_set(e, ERR_USAGE, 0, "git knows no commit '%s'%s%s", shown.buf, hint.buf,
-		near ? "" : shallow_advice(r));
+	return err_set(
+		e, ERR_USAGE, 0, "git knows no commit '%s'%s%s", shown.buf, hint.buf, advice);
+}
+
+/* `has_any`: one of the usual names is there, and it is HEAD. */
+static int
+refuse_default(const struct git_repo *r, bool has_any, struct err *e)
+{
+	cleanup_free char *advice = shallow_advice(r, has_any ? HISTORY : BRANCHES, NULL);
+
+	return err_set(e, ERR_USAGE, 0,
+		"there is nothing to compare with: no origin/HEAD, origin/main, origin/master, "
+		"main or master that is not where HEAD is, and nothing before HEAD%s",
+		*advice ? advice
+			: "; name a commit (--affected=REF, or \"affectedBase\" in "
+			  "vx.workspace.json)");
 }
 
 /* Full names, as a tag or a branch may be called "origin/main". 0 or -1; *ret NULL: none will do. */
@@ -154,12 +222,14 @@ find_default(const struct git_repo *r, const char *head, char **ret_name, char *
 {
 	static const char *const refs[] = {"refs/remotes/origin/HEAD", "refs/remotes/origin/main",
 		"refs/remotes/origin/master", "refs/heads/main", "refs/heads/master"};
+	bool has_any = false;
 	int found;
 
 	for (size_t i = 0; i < array_len(refs); i++) {
 		char *id = NULL;
 
 		found = resolve(r, refs[i], &id, e);
+		has_any |= found > 0;
 		if (found > 0 && strcmp(id, head) != 0) {
 			*ret = id;
 			*ret_name = xstrdup(strchr(refs[i] + strlen("refs/"), '/') + 1);
@@ -172,15 +242,7 @@ find_default(const struct git_repo *r, const char *head, char **ret_name, char *
 	found = resolve(r, "HEAD~1", ret, e);
 	if (found > 0)
 		*ret_name = xstrdup("HEAD~1");
-	if (!found)
-		return err_set(e, ERR_USAGE, 0,
-			"there is nothing to compare with: no origin/HEAD, origin/main, "
-			"origin/master, "
-			"main or master that is not where HEAD is, and nothing before HEAD%s; name "
-			"a "
-			"commit (--affected=REF, or \"affectedBase\" in vx.workspace.json)",
-			shallow_advice(r));
-	return found < 0 ? -1 : 0;
+	return found < 0 ? -1 : found ? 0 : refuse_default(r, has_any, e);
 }
 
 /* Where HEAD left the base: *ret, owned. */
@@ -190,6 +252,7 @@ find_merge_base(const struct git_repo *r, const char *base, const char *head, co
 {
 	const char *const args[] = {"merge-base", base, head, NULL};
 	cleanup_strbuf struct strbuf said = STRBUF_INIT, shown = STRBUF_INIT;
+	cleanup_free char *advice = NULL;
 	struct err none = ERR_INIT;
 	int found = git_ask(r, args, &said, &none);
 
@@ -198,9 +261,11 @@ find_merge_base(const struct git_repo *r, const char *base, const char *head, co
 		return -1;
 	}
 	strbuf_add_sanitised(&shown, name, strlen(name));
-	if (!found)
+	if (!found) {
+		advice = shallow_advice(r, HISTORY, NULL);
 		return err_set(e, ERR_USAGE, 0, "'%s' and HEAD have no commit in common%s",
-			shown.buf, shallow_advice(r));
+			shown.buf, advice);
+	}
 	*ret = xmemdupz(said.buf, strcspn(said.buf, "\n"));
 	return 0;
 }

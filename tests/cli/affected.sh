@@ -333,14 +333,56 @@ cd "$T/shallow" || exit 99
 # shellcheck disable=SC2119
 run run build --affected
 exits 2 "a shallow clone without anything to compare with"
-said 'there is nothing to compare with: no origin/HEAD, .* and nothing before HEAD; this clone is shallow: fetch more of its history' "says why"
+said "there is nothing to compare with: no origin/HEAD, .* and nothing before HEAD; this clone is shallow; first: git fetch --unshallow\$" "says why, and what to do"
 run run build --affected=nothing-like
-said "git knows no commit 'nothing-like'; .*this clone is shallow" "and of a commit that is not there"
+said "git knows no commit 'nothing-like'; .*; this clone is shallow; a branch of that name will be origin/nothing-like after: git fetch --unshallow origin '\+refs/heads/\*:refs/remotes/origin/\*'\$" "and of a commit that is not there"
 echo x >>p/lib/src/f
 reaches 'app#build lib#build' "what is not committed is seen" build --affected=HEAD
 git_ fetch -q --depth 1 origin "+refs/heads/alone:refs/remotes/origin/alone"
 run run build --affected=origin/alone
-said "have no commit in common; this clone is shallow" "no common commit in a shallow clone"
+said "have no commit in common; this clone is shallow; first: git fetch --unshallow\$" "no common commit in a shallow clone"
+cd "$W" || exit 99
+
+# What is said has to work, word by word. NAME BRANCH CLONE-ARGS...: a clone of what grew from main, in which vx run --affected is
+# refused; then it does what was said, and goes.
+remedied() { # NAME WANT BASE CLONE-ARGS...
+	m_name=$1 m_want=$2 m_base=$3
+	shift 3
+	rm -rf "$T/remedy"
+	git_ clone -q "$@" "file://$T/grown" "$T/remedy"
+	cd "$T/remedy" || exit 99
+	run run build --affected"$m_base"
+	exits 2 "$m_name: refused"
+	sed -n 's/.*: \(git fetch .*\)$/\1/p' "$ERR" >"$T/typed"
+	ok "$m_name: something to type" test -s "$T/typed"
+	ok "$m_name: it works" env GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' sh -e "$T/typed"
+	case $(cat "$ERR") in
+	*'will be '*) m_base=$(sed -n 's/.*will be \([^ ]*\) after.*/=\1/p' "$ERR") ;;
+	esac
+	reaches "$m_want" "$m_name: and then" build --affected"$m_base"
+	cd "$W" || exit 99
+}
+git_ clone -q --branch main . "$T/grown"
+cd "$T/grown" || exit 99
+git_ branch start
+git_ tag v1
+git_ checkout -q -b grown
+echo x >>p/lib/src/f
+git_ commit -qam grown
+git_ commit -q --allow-empty -m more
+git_ checkout -q main
+echo x >>p/other/src/f
+git_ commit -qam 'main went on'
+cd "$W" || exit 99
+remedied "a single branch" 'app#build lib#build' '' --depth 1 --branch grown
+remedied "main alone" 'other#build' '' --depth 1 --branch main
+remedied "all branches" 'app#build lib#build' '=origin/main' --depth 1 --branch grown --no-single-branch
+remedied "a deeper one" 'app#build lib#build' '=origin/main' --depth 2 --branch grown
+remedied "a branch by its name" 'app#build lib#build' '=main' --depth 2 --branch grown
+remedied "a commit" 'app#build lib#build' "=$(git_ -C "$T/grown" rev-parse start)" --depth 1 --branch grown
+remedied "one before" 'app#build lib#build' '=HEAD~2' --depth 1 --branch grown
+remedied "detached" '' '' --depth 1 --branch v1 --config advice.detachedHead=false
+remedied "another name of the remote" 'app#build lib#build' '=main' --depth 1 --branch grown --origin upstream
 cd "$W" || exit 99
 git_ config uploadpack.allowFilter true
 git_ clone -q --filter=tree:0 --no-checkout "file://$W" "$T/partial" 2>/dev/null
