@@ -87,7 +87,7 @@ cmd_cache(int argc, char *const *argv, struct err *e)
 	bool help = false;
 	int id, r;
 
-	opt_init(&p, cache_opts, argc, argv);
+	opt_init(&p, "vx cache prune", cache_opts, argc, argv);
 	while ((r = opt_next(&p, &id, &value, e)) == 1) {
 		if (id == O_HELP)
 			help = true;
@@ -97,6 +97,7 @@ cmd_cache(int argc, char *const *argv, struct err *e)
 	if (!r && !help && (p.words.n != 1 || strcmp(p.words.v[0], "prune") || p.rest < argc))
 		r = err_set(e, ERR_USAGE, 0, "vx cache has one command: vx cache prune [OPTIONS]");
 	strvec_release(&p.words);
+	strvec_release(&p.strays);
 	if (r)
 		return -1;
 	if (help) {

@@ -45,7 +45,7 @@ static const struct opt run_opts[] = {
 	{"all", OPT_FLAG, NULL, "every project that has the task", O_ALL},
 	{"filter", OPT_VALUE, "PATTERN",
 		"projects by name, ./dir, tag:t, [ref], `...`, `!` (repeatable)", O_FILTER},
-	{"affected", OPT_OPEN, "BASE", "what a git change since BASE reaches", O_AFFECTED},
+	{"affected", OPT_OPTIONAL, "BASE", "what a git change since BASE reaches", O_AFFECTED},
 	{"exclude-dependencies", OPT_OPTIONAL, "TASK,…",
 		"without these, or all, that tasks depend on", O_EXCLUDE},
 	{"concurrency", OPT_VALUE, "N|N%", "commands at a time (default: usable cores)",
@@ -63,7 +63,8 @@ static const struct opt run_opts[] = {
 	{"cache-dir", OPT_VALUE, "PATH", "where the cache lives (default: .vx/cache)", O_CACHE_DIR},
 	{"dry", OPT_OPTIONAL, "text|json", "print the plan and the predicted hits, run no task",
 		O_DRY},
-	{"graph", OPT_OPEN, "FILE", "print the graph in the DOT language, run nothing", O_GRAPH},
+	{"graph", OPT_OPTIONAL, "FILE", "print the graph in the DOT language, run nothing",
+		O_GRAPH},
 	{"output-logs", OPT_VALUE, "full|errors-only|hash-only|none",
 		"what of the tasks is printed", O_OUTPUT_LOGS},
 	{"verbosity", OPT_VALUE, "N", "from 1 on: a table of all tasks above the summary",
@@ -321,7 +322,7 @@ parse(struct run_options *o, int argc, char *const *argv, struct err *e)
 	bool help = false;
 	int id, r;
 
-	opt_init(&p, run_opts, argc, argv);
+	opt_init(&p, "vx run", run_opts, argc, argv);
 	while ((r = opt_next(&p, &id, &value, e)) == 1) {
 		if (id == O_HELP)
 			help = true;
@@ -329,6 +330,7 @@ parse(struct run_options *o, int argc, char *const *argv, struct err *e)
 			break;
 	}
 	o->words = p.words;
+	o->strays = p.strays;
 	o->forward = (const char *const *)argv + p.rest;
 	o->nforward = (size_t)(argc - p.rest);
 	if (r)
@@ -392,6 +394,7 @@ cmd_run(int argc, char *const *argv, struct err *e)
 		fwrite(product.buf, 1, product.len, stdout);
 	}
 	strvec_release(&o.words);
+	strvec_release(&o.strays);
 	strvec_release(&o.filters);
 	strvec_release(&o.left_out);
 	strvec_release(&o.tags);

@@ -6,9 +6,10 @@
 #include "util/strbuf.h"
 
 void
-opt_init(struct opt_parser *p, const struct opt *table, int argc, char *const *argv)
+opt_init(struct opt_parser *p, const char *command, const struct opt *table, int argc,
+	char *const *argv)
 {
-	*p = (struct opt_parser){.table = table, .argv = argv, .argc = argc, .rest = argc};
+	*p = (struct opt_parser){command, table, argv, argc, .rest = argc};
 	for (int i = 0; i < argc; i++) {
 		if (!strcmp(argv[i], "--")) {
 			p->rest = i + 1;
@@ -27,6 +28,16 @@ find(const struct opt *table, const char *name, size_t n)
 	return NULL;
 }
 
+/* The one that begins with it: "--dry" of "--dry-run". */
+static const char *
+longer(const char *name, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (*name && !strncmp(names[i], name, strlen(name)))
+			return names[i];
+	return NULL;
+}
+
 static int
 unknown(const struct opt_parser *p, const char *word, size_t n, struct err *e)
 {
@@ -42,13 +53,28 @@ unknown(const struct opt_parser *p, const char *word, size_t n, struct err *e)
 	for (size_t i = 0; i < count; i++)
 		names[i] = p->table[i].name;
 	near = nearest_name(name, names, count);
+	if (!near)
+		near = longer(name, names, count);
 	strbuf_add_sanitised(&shown, word, n + 2);
-	err_set(e, ERR_USAGE, 0, "unknown flag %s%s%s%s", shown.buf,
-		near ? "; did you mean --" : "", near ? near : "",
-		near ? "?" : " (`vx run --help` lists them)");
+	if (near)
+		err_set(e, ERR_USAGE, 0, "unknown flag %s; did you mean --%s?", shown.buf, near);
+	else
+		err_set(e, ERR_USAGE, 0, "unknown flag %s (`%s --help` lists them)", shown.buf,
+			p->command);
 	free(names);
 	free(name);
 	return -1;
+}
+
+static int
+refuse_empty(const struct opt *o, struct err *e)
+{
+	if (o->arg == OPT_OPTIONAL)
+		return err_set(e, ERR_USAGE, 0,
+			"--%s= has an empty value: write --%s alone, or --%s=%s", o->name, o->name,
+			o->name, o->metavar);
+	return err_set(e, ERR_USAGE, 0, "--%s= has an empty value: write --%s=%s", o->name, o->name,
+		o->metavar);
 }
 
 int
@@ -68,9 +94,9 @@ opt_next(struct opt_parser *p, int *ret_id, const char **ret_value, struct err *
 			word = "--help";
 		if (word[1] != '-')
 			return err_set(e, ERR_USAGE, 0,
-				"unknown flag %.60s (flags are spelled out: `vx run --help` lists "
+				"unknown flag %.60s (flags are spelled out: `%s --help` lists "
 				"them)",
-				word);
+				word, p->command);
 		n = strcspn(word + 2, "=");
 		if (word[2 + n])
 			value = word + 2 + n + 1;
@@ -97,20 +123,15 @@ opt_next(struct opt_parser *p, int *ret_id, const char **ret_value, struct err *
 						"--%s=%s",
 						o->name, value, o->name, o->metavar);
 			}
-			if (!*value)
-				return err_set(
-					e, ERR_USAGE, 0, "--%s= has an empty value", o->name);
 			break;
 		case OPT_OPTIONAL:
-			if (value && !*value)
-				return err_set(
-					e, ERR_USAGE, 0, "--%s= has an empty value", o->name);
-			break;
-		case OPT_OPEN:
-			if (value && !*value)
-				value = NULL;
+			if (!value && p->at < p->argc && p->argv[p->at][0] != '-')
+				strvec_push_take(
+					&p->strays, xasprintf("--%s=%s", o->name, p->argv[p->at]));
 			break;
 		}
+		if (value && !*value)
+			return refuse_empty(o, e);
 		*ret_id = o->id;
 		*ret_value = value;
 		return 1;
@@ -129,7 +150,7 @@ opt_print_help(const struct opt *table)
 		strbuf_addf(&left, "--%s", table->name);
 		if (table->arg == OPT_VALUE)
 			strbuf_addf(&left, " %s", table->metavar);
-		else if (table->arg == OPT_OPTIONAL || table->arg == OPT_OPEN)
+		else if (table->arg == OPT_OPTIONAL)
 			strbuf_addf(&left, "[=%s]", table->metavar);
 		printf("  %-34s %s\n", left.buf, table->help);
 	}

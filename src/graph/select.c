@@ -129,6 +129,16 @@ is_declared(const struct workspace *w, const char *task)
 	return false;
 }
 
+/* NULL: the word is a task's name or a slip in one. */
+static const char *
+find_stray(const struct selection *s, const char *word)
+{
+	for (size_t i = 0; i < s->nstrays; i++)
+		if (!strcmp(strchr(s->strays[i], '=') + 1, word))
+			return s->strays[i];
+	return NULL;
+}
+
 /* "app has no task …", or "no selected project declares …", and where it can be found instead. */
 static int
 refuse_bare(const struct workspace *w, const struct selection *s, const struct scope *scope,
@@ -137,6 +147,7 @@ refuse_bare(const struct workspace *w, const struct selection *s, const struct s
 	cleanup_free const char **holders = xcalloc(w->nprojects, sizeof(*holders));
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	const struct project *here = workspace_project_at(w, s->cwd);
+	const char *stray = find_stray(s, task);
 	struct htab tasks;
 	size_t n = 0;
 
@@ -146,7 +157,9 @@ refuse_bare(const struct workspace *w, const struct selection *s, const struct s
 	if (!n) {
 		strbuf_addf(&text, "no project declares a task \"%s\"", task);
 		task_names(w, NULL, &tasks);
-		if (tasks.n)
+		if (stray)
+			strbuf_addf(&text, "; did you mean %s?", stray);
+		else if (tasks.n)
 			add_task_hint(&text, task, "", &tasks);
 		else
 			add_first_task(&text, here, task);

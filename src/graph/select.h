@@ -10,6 +10,9 @@
 struct selection {
 	const char *const *tasks; /* "build", "app#test", "//#x" as typed */
 	size_t ntasks;
+	/* "--affected=main" for a word "main" that may be meant as that */
+	const char *const *strays;
+	size_t nstrays;
 	const char *const *filters;
 	size_t nfilters;
 	bool all;

@@ -179,6 +179,8 @@ link_tasks(struct run *r, const struct run_options *o, struct err *e)
 	struct selection s = {
 		.tasks = (const char *const *)o->words.v,
 		.ntasks = o->words.n,
+		.strays = (const char *const *)o->strays.v,
+		.nstrays = o->strays.n,
 		.filters = (const char *const *)o->filters.v,
 		.nfilters = o->filters.n,
 		.all = o->all,

@@ -14,6 +14,8 @@
 struct run_options {
 	const char *command; /* as typed, for the lock and the history */
 	struct strvec words; /* tasks */
+	struct strvec
+		strays; /* "--affected=main", where one of the words may be meant to be that */
 	struct strvec filters;
 	bool all;
 	bool affected;

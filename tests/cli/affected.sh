@@ -62,7 +62,13 @@ run run build --affected=HEAD --dry=json
 is "$(tr -d '\n' <"$OUT")" '{"version":1,"tasks":[],"predicted":{"wallMs":0,"workMs":0,"unknownCount":0}}' "a plan without tasks is one"
 run run build --affected=HEAD --graph
 like "$OUT" '^digraph vx' "so is a graph"
-reaches '' "an empty value is the flag alone: nothing of lib" --filter lib build --affected=
+run run build --affected=
+exits 2 "an empty value of --affected"
+said '^vx: --affected= has an empty value: write --affected alone, or --affected=BASE$' "is refused, as it is a variable that is not set"
+run run --affected main build
+exits 2 "a base without its ="
+said '^vx: no project declares a task "main"; did you mean --affected=main\?$' "is told apart from a task"
+reaches 'other#build' "a task may follow the bare flag" --affected build
 reaches 'other#build' "a range with HEAD on its right is its left side" build --affected="$FIRST...HEAD"
 
 git_ clone -q . "$T/origin"

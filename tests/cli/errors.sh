@@ -78,13 +78,14 @@ usage "a share that is none" "'x%' is neither" build --all --concurrency x%
 usage "a number out of range" '--concurrency' build --all --concurrency 0
 usage "the same for a dry run" '--concurrency' build --all --dry --concurrency 0
 usage "one as of another runner" 'unknown flag --jobs \(.vx run --help. lists them\)' build --all --jobs
+usage "a value without its =" 'no project declares a task "json"; did you mean --dry=json\?$' build --all --dry json
 usage "a short one" 'unknown flag -j4 \(flags are spelled out: .vx run --help. lists them\)' build --all -j4
 usage "one near another" 'unknown flag --concurency; did you mean --concurrency\?' build --all --concurency=2
 usage "a value where none can be" '--force takes no value' build --all --force=yes
 usage "no value at the end" '--filter needs a value: --filter=PATTERN' build --filter
 usage "a flag for a value" "--filter needs a value, but '--all' follows; write --filter=PATTERN" build --filter --all
-usage "an empty value" '--filter= has an empty value' build --filter=
-usage "an empty value that could be left out" '--continue= has an empty value' build --all --continue=
+usage "an empty value" '--filter= has an empty value: write --filter=PATTERN$' build --filter=
+usage "an empty value that could be left out" '--continue= has an empty value: write --continue alone, or --continue=never\|deps-ok\|always$' build --all --continue=
 usage "a cache that is none" '--cache: write local:rw, local:r \(only read\), local:w \(only write\) or local: \(neither\)' build --all --cache=local
 usage "force without a cache" '--force and --no-cache contradict each other' build --all --force --no-cache
 CI=1

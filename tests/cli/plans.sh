@@ -125,7 +125,11 @@ is "$(cat "$OUT")" 'digraph vx {
 }' "in the DOT language"
 cp "$OUT" "$T/graph"
 run run app#all --graph=
-ok "an empty value is none" cmp "$OUT" "$T/graph"
+exits 2 "an empty value of --graph"
+said '^vx: --graph= has an empty value: write --graph alone, or --graph=FILE$' "is refused, as it is a variable that is not set"
+run run --graph out.dot --all
+exits 2 "a file without its ="
+said 'no project declares a task "out\.dot"; did you mean --graph=out\.dot\?$' "is told apart from a task"
 cd p || exit 99
 run run app#all --graph=../x.dot
 exits 0 "into a file"

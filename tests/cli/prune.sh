@@ -79,6 +79,13 @@ is "$(blobs $own_cache)" "$n" "nothing went"
 # --- by age and by size ------------------------------------------------------------------------
 
 unused $own_cache a#build 40
+run cache prune --older-than 30d --dry
+exits 2 "a part of a flag"
+said '^vx: unknown flag --dry; did you mean --dry-run\?$' "is no flag"
+run cache prune --older-than 30d --jobs
+said '^vx: unknown flag --jobs \(.vx cache prune --help. lists them\)$' "and its own help lists them"
+run cache prune -n
+said 'spelled out: .vx cache prune --help. lists them' "that of a short one, too"
 run cache prune --older-than 30d --dry-run
 exits 0 "dry"
 said '^Would prune 1 entry \([0-9.]+ KiB freed\)$' "says what would go"
