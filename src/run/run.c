@@ -757,6 +757,8 @@ run_all(struct run *r, const struct run_options *o, const struct guard *guard, u
 		if (!is_plan_only(o))
 			return 0;
 	}
+	for (size_t i = 0; is_plan_only(o) && i < r->w.nnotes; i++)
+		report_warn("%s", r->w.notes[i]);
 	if (o->graph)
 		return print_graph(r, o, product, e);
 	if (workers(o, &r->w.settings, &concurrency, e) || open_state(r, o, e) ||

@@ -5,6 +5,7 @@
 #include "util/err.h"
 #include "util/path.h"
 #include "util/strbuf.h"
+#include "util/strvec.h"
 #include "workspace/manifest.h"
 #include "workspace/semver.h"
 #include "workspace/workspace.h"
@@ -22,7 +23,8 @@ struct linking {
 	struct adjacency *peers; /* that are in reach and not in order */
 	struct adjacency *unmet;
 	struct project *missed; /* the last one whose version did not satisfy a range */
-	struct htab catalogs;   /* "catalog#name" to the spec */
+	struct strvec *notes;
+	struct htab catalogs; /* "catalog#name" to the spec */
 };
 
 static void
@@ -171,6 +173,57 @@ has_bucket(const struct manifest *m, enum manifest_bucket bucket)
 	return false;
 }
 
+/* The name that is meant by what stands behind "workspace:", owned. NULL: a directory is. */
+static char *
+wanted_name(const char *name, const char *spec)
+{
+	const char *at = is_path(spec) ? NULL : alias_at(spec);
+
+	if (at)
+		return xmemdupz(spec, (size_t)(at - spec));
+	return strchr(spec, '/') ? NULL : xstrdup(name);
+}
+
+/* An edge that is gone without a word would be a dependency that is not built. */
+static void
+note_unmet(struct linking *l, const struct project *p, const struct manifest_dep *d)
+{
+	cleanup_free char *file = path_join(p->dir, "package.json"), *want = NULL;
+	cleanup_free const char **names = NULL;
+	const char *spec = d->spec, *near = NULL, *version;
+
+	while (*spec == ' ')
+		spec++;
+	if (starts_with(spec, "catalog:"))
+		spec = catalog_spec(l, spec + strlen("catalog:"), d->name);
+	if (!spec || !starts_with(spec, "workspace:"))
+		return;
+	if (l->missed) {
+		version = version_of(l, l->missed);
+		strvec_pushf(l->notes,
+			"%s: \"%s\": \"%s\" is not met: %s %s%s here, so %s does not depend on it",
+			file, d->name, spec, l->missed->name, version ? "is " : "has no version",
+			version ? version : "", p->name);
+		return;
+	}
+	if (!l->from->is_whole)
+		return;
+	want = wanted_name(d->name, spec + strlen("workspace:"));
+	if (!want) {
+		strvec_pushf(l->notes,
+			"%s: \"%s\": \"%s\" is not met: no project is in that directory", file,
+			d->name, spec);
+		return;
+	}
+	names = xcalloc(l->w->nprojects + 1, sizeof(*names));
+	for (size_t i = 0; i < l->w->nprojects; i++)
+		names[i] = l->w->projects[i]->name;
+	near = nearest_name(want, names, l->w->nprojects);
+	strvec_pushf(l->notes, "%s: \"%s\": \"%s\" is not met: no project is called \"%s\"%s%s%s",
+		file, d->name, spec, want, near ? "; did you mean \"" : "", near ? near : "",
+		near ? "\"?" : "");
+}
+
 static void
 link_manifest(struct linking *l, const struct project *p)
 {
@@ -191,6 +244,8 @@ link_manifest(struct linking *l, const struct project *p)
 			add(&l->order[p->index], to->index);
 		if (!to && l->missed && l->missed != p)
 			add(&l->unmet[p->index], l->missed->index);
+		if (!to && l->missed != p)
+			note_unmet(l, p, d);
 	}
 }
 
@@ -367,9 +422,10 @@ store(struct linking *l)
 }
 
 int
-edges_link(struct workspace *w, const struct edge_sources *from, struct err *e)
+edges_link(
+	struct workspace *w, const struct edge_sources *from, struct strvec *notes, struct err *e)
 {
-	struct linking l = {.w = w, .from = from};
+	struct linking l = {.w = w, .from = from, .notes = notes};
 	int r = 0;
 
 	l.order = xcalloc(w->nprojects, sizeof(*l.order));

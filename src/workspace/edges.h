@@ -12,6 +12,7 @@
 struct catalog_entry;
 struct err;
 struct manifest;
+struct strvec;
 struct workspace;
 
 /* Fills deps and reach of every project. `manifests` is by project index. An earlier catalog entry
@@ -20,7 +21,11 @@ struct edge_sources {
 	const struct manifest *const *manifests;
 	const struct catalog_entry *catalogs;
 	size_t ncatalogs;
+	/* Whether the package manager knows no other projects: then a "workspace:" of none is a slip. */
+	bool is_whole;
 };
-int edges_link(struct workspace *w, const struct edge_sources *from, struct err *e);
+/* Adds to `notes` a line for each "workspace:" entry that no project answers: a package manager would refuse it. */
+int edges_link(
+	struct workspace *w, const struct edge_sources *from, struct strvec *notes, struct err *e);
 
 #endif

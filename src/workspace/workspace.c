@@ -27,6 +27,10 @@ struct loaded {
 	bool named; /* by its manifest or config, not by its directory */
 };
 
+enum {
+	UNMET_SHOWN = 8
+};
+
 /* Projects whose config has to be evaluated, all at once when all are found. */
 struct unevaluated {
 	struct loaded **items;
@@ -773,9 +777,11 @@ link_edges(struct loading *l, struct err *e)
 	struct workspace *w = l->w;
 	cleanup_free const struct manifest **manifests = xcalloc(l->n, sizeof(*manifests));
 	cleanup_free struct catalog_entry *catalogs = NULL;
+	cleanup_strvec struct strvec unmet = STRVEC_INIT;
 	const struct manifest *root = NULL;
 	struct pnpm pnpm = {0};
 	size_t n;
+	int r;
 
 	for (size_t i = 0; i < l->n; i++) {
 		manifests[i] = &l->items[i]->manifest;
@@ -789,10 +795,20 @@ link_edges(struct loading *l, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		catalogs[i] =
 			i < pnpm.ncatalogs ? pnpm.catalogs[i] : root->catalogs[i - pnpm.ncatalogs];
-	return edges_link(w,
+	r = edges_link(w,
 		&(struct edge_sources){
-			.manifests = manifests, .catalogs = catalogs, .ncatalogs = n},
-		e);
+			.manifests = manifests,
+			.catalogs = catalogs,
+			.ncatalogs = n,
+			.is_whole = !w->settings.projects,
+		},
+		&unmet, e);
+	for (size_t i = 0; i < unmet.n && i < UNMET_SHOWN; i++)
+		note(l, arena_strdup(&w->arena, unmet.v[i]));
+	if (unmet.n > UNMET_SHOWN)
+		note(l, arena_printf(&w->arena, "and %zu more \"workspace:\" entries are not met",
+				unmet.n - UNMET_SHOWN));
+	return r;
 }
 
 /* Evaluated before there was a place to remember it in. */

@@ -278,4 +278,25 @@ cd "$W" || exit 99
 run run "$(printf 'x\n\033[31mfailed')"
 exits 2 "control bytes in a name"
 not_ok "no escape byte reaches the terminal" grep -q "$(printf '\033')" "$ERR"
+
+# --- what is no error and yet said
+
+mkdir "$T/unmet"
+cd "$T/unmet" || exit 99
+echo 'packages: [p/*]' >pnpm-workspace.yaml
+put p/lib/package.json <<'E'
+{ "name": "lib", "version": "1.0.0" }
+E
+put p/app/package.json <<'E'
+{ "name": "app", "dependencies": { "lib": "workspace:^2.0.0" } }
+E
+put p/app/vx.config.json <<'E'
+{ "tasks": { "build": { "exec": { "command": "true" } } } }
+E
+for how in '' --dry --dry=json --graph; do
+	# shellcheck disable=SC2086
+	run run build --all $how
+	exits 0 "a workspace: that is not met is no error ($how)"
+	is "$(grep -c '^vx: p/app/package.json: "lib": "workspace:^2.0.0" is not met: lib is 1.0.0 here' "$ERR")" 1 "and is said once ($how)"
+done
 done_testing

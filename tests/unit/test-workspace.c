@@ -388,6 +388,60 @@ test_edges(void)
 	root_release(&root);
 }
 
+/* "workspace:" entries that no project answers: no edges, and each is said. */
+static void
+test_unmet(void)
+{
+	static const char *const want[] = {
+		"p/a/package.json: \"lib\": \"workspace:^2.0.0\" is not met: lib is 1.2.3 here, so "
+		"a does not depend on it",
+		"p/a/package.json: \"bare\": \"workspace:^1.0.0\" is not met: bare has no version "
+		"here, so a does not depend on it",
+		"p/a/package.json: \"lob\": \"workspace:*\" is not met: no project is called "
+		"\"lob\"; did you mean \"lib\"?",
+		"p/a/package.json: \"nothing-like\": \"workspace:^1\" is not met: no project is "
+		"called \"nothing-like\"",
+		"p/a/package.json: \"x\": \"workspace:@s/none@*\" is not met: no project is called "
+		"\"@s/none\"",
+		"p/a/package.json: \"y\": \"workspace:../none\" is not met: no project is in that "
+		"directory",
+		"p/a/package.json: \"z\": \"workspace:p/none\" is not met: no project is in that "
+		"directory",
+		"p/a/package.json: \"gone\": \"workspace:*\" is not met: no project is called "
+		"\"gone\"",
+		"and 1 more \"workspace:\" entries are not met",
+	};
+	struct err e = ERR_INIT;
+	struct root root;
+	struct workspace w;
+
+	ws_write("unmet/pnpm-workspace.yaml", "packages: [p/*]\ncatalog:\n  gone: 'workspace:*'\n");
+	ws_write("unmet/p/lib/package.json", "{'name': 'lib', 'version': '1.2.3'}");
+	ws_write("unmet/p/bare/package.json", "{'name': 'bare'}");
+	ws_write("unmet/p/a/package.json",
+		"{'name': 'a', 'version': '1.0.0', 'dependencies': {'lib': 'workspace:^2.0.0', "
+		"'bare': 'workspace:^1.0.0', "
+		"'lob': 'workspace:*', 'nothing-like': 'workspace:^1', 'x': 'workspace:@s/none@*', "
+		"'y': 'workspace:../none', 'z': 'workspace:p/none', 'gone': 'catalog:', "
+		"'npm-has-it': '^1', 'a': 'workspace:^9'}, 'devDependencies': {'more': "
+		"'workspace:~'}}");
+	if (load("unmet", &root, &w, &e) < 0)
+		bug("%s", e.text);
+	deps_are(&w, "a", "", NULL);
+	ok_int((long long)w.nnotes, array_len(want), "each is said, up to some");
+	for (size_t i = 0; i < array_len(want); i++)
+		ok_str(i < w.nnotes ? w.notes[i] : "", want[i], "what is not met");
+	workspace_release(&w);
+	root_release(&root);
+
+	ws_write("unmet/vx.workspace.json", "{'projects': ['p/*']}");
+	if (load("unmet", &root, &w, &e) < 0)
+		bug("%s", e.text);
+	ok_int((long long)w.nnotes, 2, "a project of pnpm need not be one of vx");
+	workspace_release(&w);
+	root_release(&root);
+}
+
 int
 main(void)
 {
@@ -397,6 +451,7 @@ main(void)
 	test_no_project();
 	test_refusals();
 	test_edges();
+	test_unmet();
 	ws_end();
 	return tap_done();
 }
