@@ -8,7 +8,7 @@
 //	["old", "20.1.0"]                 a node that cannot do it; nothing follows
 //	["begin", 0]                      from here on config 0 has the process
 //	["value", 0, JSON, WHY, NEEDS, MANIFESTS, ANY]
-//	                                  WHY: "" when nothing but NEEDS and MANIFESTS decides the value, which can
+//	                                  WHY ("it mentions process"): "" when nothing but NEEDS and MANIFESTS decides the value, which can
 //	                                  then be remembered. NEEDS: files from the root that it rests on, there or
 //	                                  not; MANIFESTS: package.json files of which only counts what they say of
 //	                                  modules (changes.c knows the fields); ANY: it may have read any file beside
@@ -607,7 +607,7 @@ function closure(config) {
 		if (any && isPackaged(file))
 			continue;
 		if (isPackaged(file) && seen.size > PACKAGED_FILES_MAX) {
-			why = why || `imports more than ${PACKAGED_FILES_MAX} files`;
+			why = why || `it imports more than ${PACKAGED_FILES_MAX} files`;
 			any = true;
 			continue;
 		}
@@ -615,19 +615,19 @@ function closure(config) {
 			it = study(file);
 			studied.set(file, it);
 		}
-		const where = file === config || !isInside(file) ? "" : `${fromRoot(file)}: `;
+		const other = file === config || !isInside(file) ? "" : fromRoot(file);
 
-		why = why || (it.why && where + it.why);
+		why = why || (it.why && `${other || "it"} ${it.why}`);
 		any = any || it.any;
 		touches = touches || it.touches;
-		missing = missing || (it.missing && where + it.missing);
+		missing = missing || (it.missing && (other && `${other}: `) + it.missing);
 		for (const [from, to] of [[it.needs, needs], [it.manifests, manifests]])
 			for (const need of from) {
 				if (isInside(need)) {
 					to.add(fromRoot(need));
 					continue;
 				}
-				why = why || "rests on a file outside of the workspace";
+				why = why || "it rests on a file outside of the workspace";
 				any = true;
 			}
 		for (const next of it.next)

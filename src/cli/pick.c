@@ -75,7 +75,7 @@ print_choices(const struct asking *a)
 	fputs(out.buf, stderr);
 }
 
-/* The task by its number or its name; NULL: none, and that is said. */
+/* The task by its number or its name, or as it is typed with its project, which the run judges; NULL: none, and that is said. */
 static const char *
 find(const struct asking *a, const char *answer)
 {
@@ -90,6 +90,8 @@ find(const struct asking *a, const char *answer)
 		if (!strcmp(answer, names[i]))
 			return names[i];
 	}
+	if (strchr(answer, '#'))
+		return answer;
 	if (!num_parse_u64(answer, 1, a->n, &number, "", &none))
 		return names[number - 1];
 	near = nearest_name(answer, names, a->n);
@@ -113,7 +115,7 @@ ask(const struct asking *a, const sigset_t *waiting)
 		fputs("which task? ", stderr);
 		n = read_line(line, ANSWER_MAX, waiting);
 		if (n <= 0) {
-			fputs("\n", stderr);
+			fputs(caught ? "\n" : "\nvx: no task was chosen, nothing is run\n", stderr);
 			return caught ? 128 + caught : 1;
 		}
 		line[n] = '\0';

@@ -241,7 +241,7 @@ take_value(struct worker *w, const struct json *message, struct err *e)
 	s->len = json->len;
 	s->why = xstrdup(why);
 	s->reads_any = !json_is_false(json_array_get(message, 6));
-	log_debug("config", "%s: evaluated%s%s", s->path, *why ? ", as in each run: it " : "", why);
+	log_debug("config", "%s: evaluated%s%s", s->path, *why ? ", as in each run: " : "", why);
 	return 0;
 }
 

@@ -18,7 +18,7 @@ struct script {
 	const char *path; /* from the root; borrowed */
 	char *json;       /* what it yields, a NUL behind it */
 	size_t len;
-	/* Why the next evaluation may yield something else though no file changes: "mentions process". "": it
+	/* Why the next evaluation may yield something else though no file changes: "it mentions process". "": it
 	 * cannot. */
 	char *why;
 	/* The files from the root that the value rests on, there or not; and the package.json files that it rests on by

@@ -9,6 +9,7 @@
 #include "util/err.h"
 #include "util/path.h"
 #include "util/strbuf.h"
+#include "util/strvec.h"
 #include "workspace/workspace.h"
 
 struct scope
@@ -197,13 +198,20 @@ is_dir_filter(const char *s)
 	       !strncmp(s, "../", 3) || (*s == '{' && s[1] && s[strlen(s) - 1] == '}');
 }
 
+static char *
+typed_dir(const struct filter *f)
+{
+	cleanup_free char *inner =
+		*f->base == '{' ? xmemdupz(f->base + 1, strlen(f->base) - 2) : xstrdup(f->base);
+
+	return path_normalise(inner);
+}
+
 /* "./dir" or "{dir}": from the workspace root. A directory that is no project stands for those under it. */
 static int
 match_dir(const struct workspace *w, const struct filter *f, struct scope *ret, struct err *e)
 {
-	cleanup_free char *inner =
-		*f->base == '{' ? xmemdupz(f->base + 1, strlen(f->base) - 2) : xstrdup(f->base);
-	cleanup_free char *dir = path_normalise(inner);
+	cleanup_free char *dir = typed_dir(f);
 	struct project *exact;
 	struct arena a;
 	struct glob *g;
@@ -343,6 +351,49 @@ refuse_tag(const struct workspace *w, const struct filter *f, struct err *e)
 	return err_set(e, ERR_USAGE, 0, "--filter \"%s\" matches no project%s", f->text, hint.buf);
 }
 
+/* A directory as it is typed in such a filter, owned. */
+static char *
+dir_filter(const struct filter *f, const char *dir)
+{
+	return *f->base == '{' ? xasprintf("{%s}", *dir ? dir : ".") : xasprintf("./%s", dir);
+}
+
+/* The directory of a project that is called so, else the nearest one. NULL: there is none. */
+static const char *
+near_dir(const struct workspace *w, const char *dir)
+{
+	cleanup_free const char **dirs = xcalloc(w->nprojects + 1, sizeof(*dirs));
+	const char *base = path_base(dir);
+
+	for (size_t i = 0; i < w->nprojects; i++) {
+		dirs[i] = w->projects[i]->dir;
+		if (!strcmp(path_base(dirs[i]), base) ||
+			!strcmp(scope_bare_name(w->projects[i]->name), base))
+			return dirs[i];
+	}
+	return nearest_name(dir, dirs, w->nprojects);
+}
+
+static int
+refuse_dir(const struct workspace *w, const struct filter *f, struct err *e)
+{
+	cleanup_free char *dir = typed_dir(f), *near = NULL;
+	cleanup_strvec struct strvec there = STRVEC_INIT;
+	cleanup_strbuf struct strbuf hint = STRBUF_INIT;
+	const char *found = near_dir(w, dir);
+
+	if (found) {
+		near = dir_filter(f, found);
+		strbuf_addf(&hint, "; did you mean \"%s\"?", near);
+	} else if (w->nprojects) {
+		for (size_t i = 0; i < w->nprojects; i++)
+			strvec_push_take(&there, dir_filter(f, w->projects[i]->dir));
+		strbuf_adds(&hint, scope_there_are(there.n));
+		scope_add_list(&hint, (const char *const *)there.v, there.n, SCOPE_NAMES_SHOWN);
+	}
+	return err_set(e, ERR_USAGE, 0, "--filter \"%s\" matches no project%s", f->text, hint.buf);
+}
+
 static int
 refuse_unmatched(const struct workspace *w, const struct filter *f, struct err *e)
 {
@@ -351,12 +402,13 @@ refuse_unmatched(const struct workspace *w, const struct filter *f, struct err *
 
 	if (tag_of(f))
 		return refuse_tag(w, f, e);
+	if (is_dir_filter(f->base))
+		return refuse_dir(w, f, e);
 	for (size_t i = 0; i < w->nprojects; i++) {
 		names[i] = w->projects[i]->name;
 		names[w->nprojects + i] = scope_bare_name(names[i]);
 	}
-	add_hint(&hint, is_dir_filter(f->base) ? NULL : f->base, "", names, w->nprojects * 2,
-		w->nprojects);
+	add_hint(&hint, f->base, "", names, w->nprojects * 2, w->nprojects);
 	return err_set(e, ERR_USAGE, 0, "--filter \"%s\" matches no project%s", f->text, hint.buf);
 }
 

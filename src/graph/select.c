@@ -353,12 +353,17 @@ tell_base(const struct workspace *w, const struct selection *s, struct scope_bas
 		return -1;
 	if (t)
 		ret->since = xstrdup(t->changes.since);
-	if (s->affected && t->changes.is_head)
+	for (size_t i = 0; !s->affected && i < s->nfilters && !ret->by; i++)
+		ret->by = has_ref(s->filters[i]) ? s->filters[i] : NULL;
+	if (s->affected && t->changes.is_head) {
+		bool is_itself = !strcmp(t->changes.since, "HEAD");
+
 		ret->note =
-			xasprintf("%s is where HEAD is, or ahead of it, so only what is not "
-				  "committed counts: "
+			xasprintf("%s %s, so only what is not committed counts: "
 				  "--affected=HEAD~1 adds the last commit, --all runs everything",
-				t->changes.since);
+				is_itself ? "the base is" : t->changes.since,
+				is_itself ? "HEAD" : "is where HEAD is, or ahead of it");
+	}
 	return 0;
 }
 

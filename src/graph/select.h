@@ -28,7 +28,9 @@ struct selected {
 	struct request *v;
 	size_t n;    /* 0: a diff chose, and reaches none */
 	char *since; /* the base of the diff; NULL: none was asked */
-	char *note;  /* one line about it; NULL */
+	const char *
+		by; /* the filter that asked for it, borrowed from the selection; NULL: --affected */
+	char *note; /* one line about it; NULL */
 };
 void selected_release(struct selected *s);
 

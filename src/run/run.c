@@ -93,8 +93,8 @@ struct run {
 	struct loop *loop;
 	char *state_path, *cache_path;
 	int cachefd, statefd, lockfd;
-	char *unaffected_since; /* a diff left nothing to run */
-	bool complete;          /* all tasks were looked at: the file memory may forget the rest */
+	char *unaffected; /* by which diff nothing is left to run */
+	bool complete;    /* all tasks were looked at: the file memory may forget the rest */
 	uint64_t grace_ms, ready_notice_ms, answer_ms;
 };
 
@@ -130,7 +130,7 @@ run_release(struct run *r)
 	graph_release(&r->g);
 	workspace_release(&r->w);
 	root_release(&r->root);
-	free(r->unaffected_since);
+	free(r->unaffected);
 	free(r->state_path);
 	free(r->cache_path);
 	fd_close(&r->cachefd);
@@ -200,7 +200,9 @@ link_tasks(struct run *r, const struct run_options *o, struct err *e)
 	if (picked.note)
 		report_warn("%s", picked.note);
 	if (!picked.n)
-		r->unaffected_since = xstrdup(picked.since);
+		r->unaffected = picked.by ? xasprintf("%s: --filter \"%s\" leaves nothing to run",
+						    picked.since, picked.by)
+					  : xstrdup(picked.since);
 	ret = graph_build(&r->w, picked.v, picked.n, &r->g, e) || order_sort(&r->g, e) ||
 			      graph_check_outputs(&r->g, e) ||
 			      (o->leave_out &&
@@ -267,7 +269,7 @@ load(struct run *r, const struct run_options *o, struct err *e)
 static int
 refuse_idle_arguments(const struct run *r, const struct run_options *o, struct err *e)
 {
-	if (!o->nforward || r->unaffected_since)
+	if (!o->nforward || r->unaffected)
 		return 0;
 	for (size_t i = 0; i < r->g.n; i++)
 		if (r->g.nodes[i]->requested && !node_is_group(r->g.nodes[i]))
@@ -752,8 +754,8 @@ run_all(struct run *r, const struct run_options *o, const struct guard *guard, u
 		return -1;
 	if (open_filehash(r, e) || load(r, o, e) || refuse_idle_arguments(r, o, e))
 		return -1;
-	if (r->unaffected_since) {
-		report_warn("nothing affected since %s", r->unaffected_since);
+	if (r->unaffected) {
+		report_warn("nothing affected since %s", r->unaffected);
 		if (!is_plan_only(o))
 			return 0;
 	}

@@ -55,7 +55,7 @@ said_not 'vx: ' "nothing has to be said"
 run run build --affected=HEAD
 exits 0 "nothing has changed"
 said '^vx: nothing affected since HEAD$' "says so"
-said '^vx: HEAD is where HEAD is, or ahead of it, so only what is not committed counts: --affected=HEAD~1 adds the last commit, --all runs everything$' \
+said '^vx: the base is HEAD, so only what is not committed counts: --affected=HEAD~1 adds the last commit, --all runs everything$' \
 	"a base that is HEAD is noted"
 is "$(cat "$OUT")" '' "on standard error alone"
 run run build --affected=HEAD --dry=json
@@ -283,7 +283,11 @@ exits 0 "nothing changed, and who is asked has no such task"
 said 'nothing affected since HEAD' "it is the diff that says so"
 clean
 run run build --filter '[HEAD]'
-is "$(cat "$ERR")" 'vx: nothing affected since HEAD' "a filter has no other base to offer"
+is "$(cat "$ERR")" 'vx: nothing affected since HEAD: --filter "[HEAD]" leaves nothing to run' "a filter has no other base to offer"
+run run build --filter 'app[HEAD]' --filter lib --filter '!lib'
+said '^vx: nothing affected since HEAD: --filter "app\[HEAD\]" leaves nothing to run$' "which it was is said"
+run run build --affected=main
+said '^vx: main is where HEAD is, or ahead of it, so only what is not committed counts' "a base of another name"
 run run build --filter '[HEAD~1]' --affected=HEAD
 said 'nothing affected since HEAD$' "the base of --affected is the one that is told"
 edit '' "nothing changed" ':'

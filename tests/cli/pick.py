@@ -113,7 +113,7 @@ def main():
         ok("   1  test\r\nwhich task? " in t.said and "build" not in t.said, "a filter", t.said)
         t.send("\x04")
         ok(t.end() == 1, "Ctrl-D: 1", t.said)
-        ok(t.said.endswith("\r\n") and "ran-" not in t.said, "and nothing is run", repr(t.said))
+        ok(t.said.endswith("\r\nvx: no task was chosen, nothing is run\r\n") and "ran-" not in t.said, "and nothing is run, which is said", repr(t.said))
 
         t = Terminal(a)
         t.until("which task? ")
@@ -126,6 +126,15 @@ def main():
         t.until("which task? ")
         os.kill(t.pid, signal.SIGTERM)
         ok(t.end() == 143, "SIGTERM: 143", t.said)
+
+        t = Terminal(a, "--output-logs=full")
+        t.until("which task? ")
+        t.send("b#test\n")
+        ok(t.end() == 0 and "ran-test-b" in t.said and "ran-test-a" not in t.said, "a task of another project", t.said)
+        t = Terminal(a)
+        t.until("which task? ")
+        t.send("c#test\n")
+        ok(t.end() == 2 and 'there is no project "c"' in t.said, "and of none", t.said)
 
         # Nobody waits for one who thinks.
         t = Terminal(a)

@@ -203,16 +203,16 @@ J
 config pure <<'J'
 import kept from "kept"; export default kept.v ?? {};
 J
-config 'node_modules/unsteady/clock.cjs: mentions Date' <<'J'
+config 'node_modules/unsteady/clock.cjs mentions Date' <<'J'
 import { v } from "unsteady"; export default v;
 J
-config 'node_modules/sources/y.ts: mentions Date' <<'J'
+config 'node_modules/sources/y.ts mentions Date' <<'J'
 import { v } from "sources"; export default v;
 J
-config 'node_modules/large/x.js: is too large' cjs <<'J'
+config 'node_modules/large/x.js is too large' cjs <<'J'
 module.exports = require("large").v;
 J
-config 'node_modules/optional/o.js: imports "absent"' <<'J'
+config 'node_modules/optional/o.js imports "absent"' <<'J'
 import o from "optional"; export default o.v;
 J
 config 'imports "@s/parts/all/x"' <<'J'
@@ -227,10 +227,10 @@ J
 config 'imports "beside-file"' <<'J'
 import { v } from "beside-file"; export default v;
 J
-config 'lib/clock.ts: mentions Date' <<'J'
+config 'lib/clock.ts mentions Date' <<'J'
 import { v } from "../lib/behind.ts"; export default v;
 J
-config 'lib/link.ts: lies behind a link' <<'J'
+config 'lib/link.ts lies behind a link' <<'J'
 import { v } from "../lib/link.ts"; export default v;
 J
 mkdir "$T/outside"
@@ -266,7 +266,7 @@ for r in $RUNTIMES; do
 	rm -rf .vx
 	run_only run none --all
 	while IFS='|' read -r path want; do
-		got=$(grep " us: $path: evaluated" "$ERR" | sed 's/.*: evaluated$/pure/;s/.*: evaluated, as in each run: it //')
+		got=$(grep " us: $path: evaluated" "$ERR" | sed 's/.*: evaluated$/pure/;s/.*: evaluated, as in each run: //')
 		case $want$r in mappedbun) want='imports "installed"' ;; mapped*) want=pure ;; esac
 		case $got in
 		*"$want"*) pass "$r: $path: $want" ;;

@@ -754,7 +754,9 @@ def check(model, q, argv):
         w_ = {t.id for t in w_}
         if w_ != g:
             raise Wrong("%s: more than wanted: %s; missing: %s\nchanged: %s" % (name, sorted(g - w_), sorted(w_ - g), {k: v for k, v in model.memo.items() if k != "parents"}))  # fmt: skip
-    if not want[0] and "nothing affected since %s\n" % want[3][-1 if q["affected"] else 0] not in said:
+    by = next((f["text"] for f in q["filters"] if f["ref"] is not None), None)
+    tail = "" if q["affected"] else ': --filter "%s" leaves nothing to run' % by
+    if not want[0] and "nothing affected since %s%s\n" % (want[3][-1 if q["affected"] else 0], tail) not in said:
         raise Wrong("nothing is left, and it said: %r, not %r" % (said, want[3]))
     seen("nothing" if not want[0] else "by a diff" if want[3] else "by names")
 

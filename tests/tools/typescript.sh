@@ -220,7 +220,7 @@ for r in $RUNTIMES; do
 	echo 'import c from "picocolors"; export default { tasks: { test: { exec: { command: "true" } } }, tags: [typeof c.red] };' >packages/colour/vx.config.mjs
 	evaluates "one with a package that asks for the environment" packages/colour/vx.config.mjs
 	evaluates "the same again: in each run" packages/colour/vx.config.mjs
-	said 'packages/colour/vx.config.mjs: evaluated, as in each run: it node_modules/picocolors/picocolors.js: mentions process' "$r: and why"
+	said 'packages/colour/vx.config.mjs: evaluated, as in each run: node_modules/picocolors/picocolors.js mentions process' "$r: and why"
 	rm -r packages/colour
 	echo "// $r" >>packages/preset/checks.ts
 	run_only run test --affected --dry=json

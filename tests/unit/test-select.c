@@ -163,7 +163,13 @@ test_refusals(void)
 	refused("-f=tag:nothing-like build", "matches no project; there are ui, web, slow");
 	refused("-f={../x} build", "leads out of the workspace");
 	refused("-f={nowhere} build",
-		"--filter \"{nowhere}\" matches no project; there are @s/api");
+		"--filter \"{nowhere}\" matches no project; there are {apps/api}");
+	refused("-f=./apps/wbe build",
+		"--filter \"./apps/wbe\" matches no project; did you mean \"./apps/web\"?");
+	refused("-f={apps/wbe}... build", "matches no project; did you mean \"{apps/web}\"?");
+	refused("-f=./web build", "did you mean \"./apps/web\"?");
+	refused("-f={web} build", "did you mean \"{apps/web}\"?");
+	refused("-f={somewhere-else} build", "matches no project; there are {apps/api}");
 	refused("-f=[main build",
 		"a \"[ref]\" stands at the end, with nothing but \"...\" after it");
 	refused("-f=[main]lib build", "a \"[ref]\" stands at the end");
