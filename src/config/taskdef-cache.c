@@ -173,38 +173,81 @@ check_literals(
 	return 0;
 }
 
-/* Whether everything that the glob can select is among the outputs. */
+/* Whether the pattern speaks of the project's own files alone, by their names. */
 static bool
-outputs_cover(const struct globset *outputs, const struct glob *g)
+names_own_files(const struct glob *g)
 {
-	for (size_t k = 0; k < glob_nalternatives(g); k++) {
-		const char *head = glob_literal_head(g, k);
-		bool covered = false;
+	const char *name = path_base(glob_text(g));
 
-		for (size_t i = 0; i < outputs->npos && !covered; i++)
-			covered = glob_matches_all_below(outputs->pos[i], head) &&
-				  glob_match(outputs->pos[i], head);
-		if (!covered)
-			return false;
-	}
-	return true;
+	return !strcmp(name, "package.json") || !strncmp(name, "vx.config.", 10) ||
+	       !strncmp(name, "vx.workspace.", 13);
 }
 
-/* A task's own outputs are no inputs of it: an entry of which nothing is left is a mistake. */
-static int
-check_not_outputs(const struct json_at *at, const json_t *value, const struct globset *files,
-	const struct globset *outputs, struct err *e)
+/* Whether a "!" entry beside the output may take back some of what g selects. The project's own files do
+ * not count: they had to be taken back, and are in the key anyway. */
+static bool
+may_be_taken_back(const struct globset *outputs, const struct glob *by, const struct glob *g)
 {
-	for (size_t i = 0; !outputs->nneg && i < files->npos; i++)
-		if (outputs_cover(outputs, files->pos[i])) {
-			const struct json_at here = positive_at(at, value, i);
+	for (size_t i = 0; i < outputs->nneg; i++) {
+		const struct glob *neg = outputs->neg[i];
 
-			return json_error(&here, e,
-				"'%s' selects nothing but the task's own outputs, which are never "
-				"inputs: "
-				"leave it out",
-				glob_text(files->pos[i]));
-		}
+		if (glob_is_workspace(neg) == glob_is_workspace(by) && glob_may_overlap(neg, g) &&
+			(names_own_files(g) || !names_own_files(neg)))
+			return true;
+	}
+	return false;
+}
+
+static const struct glob *
+covering_output(
+	const struct globset *outputs, const struct glob *g, size_t alternative, bool anywhere)
+{
+	for (size_t i = 0; i < outputs->npos; i++) {
+		const struct glob *by = outputs->pos[i];
+
+		/* The outputs of a project end at those inside it, which are not known here. */
+		if ((glob_is_workspace(by) || !anywhere) && glob_covers(by, g, alternative) &&
+			!may_be_taken_back(outputs, by, g))
+			return by;
+	}
+	return NULL;
+}
+
+/* Where outputs select everything that g does: one of them, else NULL. */
+static const struct glob *
+selected_by_outputs(const struct globset *outputs, const struct glob *g, bool anywhere)
+{
+	const struct glob *by = NULL;
+
+	for (size_t k = 0; k < glob_nalternatives(g); k++) {
+		by = covering_output(outputs, g, k, anywhere);
+		if (!by)
+			return NULL;
+	}
+	return by;
+}
+
+/* `anywhere`: projects are no boundary for this list.
+ * A task's own outputs are no inputs of it, and are deleted before it runs: an entry of which nothing is
+ * left is a mistake, be it in this list or, as "**", in the other. */
+static int
+check_not_outputs(const struct json_at *at, const json_t *value, bool anywhere,
+	const struct globset *files, const struct globset *outputs, struct err *e)
+{
+	for (size_t i = 0; i < files->npos; i++) {
+		const struct glob *by = selected_by_outputs(outputs, files->pos[i], anywhere);
+		struct json_at here;
+
+		if (!by)
+			continue;
+		here = positive_at(at, value, i);
+		return json_error(&here, e,
+			"'%s' selects nothing but the task's own outputs ('%s'), which are never "
+			"inputs and are deleted before it runs: if the task makes these files, "
+			"leave it out here; if they are sources, name the outputs more narrowly, "
+			"or take them back there ('!…')",
+			glob_text(files->pos[i]), glob_text(by));
+	}
 	return 0;
 }
 
@@ -254,8 +297,8 @@ check_own_files(const struct json_at *at, const json_t *value, const char *dir, 
 			if (glob_match(outputs->pos[i], path))
 				return json_error(&here, e,
 					"'%s' selects the %s's own %s: write a narrower "
-					"pattern, "
-					"or add '%s'",
+					"pattern, or add '%s' (everything that outputs select is "
+					"deleted before the task runs)",
 					glob_text(outputs->pos[i]), whose, own_files[f][0],
 					own_files[f][1]);
 		}
@@ -390,11 +433,13 @@ cachedef_parse(const struct json_at *at, const json_t *value, const char *dir,
 	v = json_member(outputs, &out_at, "workspaceFiles", &here);
 	if (v && add_workspace_outputs(&here, v, dir, a, &c->outputs, e) < 0)
 		return -1;
-	if (check_not_outputs(&files_at, files, &c->files, &c->outputs, e) < 0)
+	if (check_not_outputs(&files_at, files, false, &c->files, &c->outputs, e) < 0)
 		return -1;
 	v = json_member(inputs, &in_at, "workspaceFiles", &here);
-	if (v && (parse_globs(&here, v, "", 0, a, &c->workspace_files, e) < 0 ||
-			 check_literals(&here, v, &c->workspace_files, e) < 0))
+	if (v &&
+		(parse_globs(&here, v, "", 0, a, &c->workspace_files, e) < 0 ||
+			check_literals(&here, v, &c->workspace_files, e) < 0 ||
+			check_not_outputs(&here, v, true, &c->workspace_files, &c->outputs, e) < 0))
 		return -1;
 	v = json_member(inputs, &in_at, "env", &here);
 	if (v && field_strings(&here, v, a, taskdef_check_env_name, &c->env, &c->nenv, e) < 0)

@@ -304,6 +304,66 @@ check_repositories(const struct check *c, struct err *e)
 	return 0;
 }
 
+/* Whether an output that selects the name takes in all that this entry of the inputs does. One that takes a part
+ * of it ("dist" of "**") says what of it the task makes. */
+static const struct glob *
+swallowing_output(const struct check *c, const struct glob *input, const char *name)
+{
+	for (size_t i = 0; i < c->set->npos; i++) {
+		const struct glob *by = c->set->pos[i];
+		size_t n = glob_nalternatives(input), k = 0;
+
+		if (!glob_match(by, name) || globset_excludes(c->set, by, name))
+			continue;
+		while (k < n &&
+			(glob_covers(by, input, k) || !strcmp(glob_literal_head(input, k), name)))
+			k++;
+		if (k == n)
+			return by;
+	}
+	return NULL;
+}
+
+static int
+check_input(const struct check *c, const struct globset *inputs, size_t at, struct err *e)
+{
+	cleanup_strbuf struct strbuf name = STRBUF_INIT;
+	const char *path = c->names.v[at];
+
+	for (size_t i = 0; i < inputs->npos; i++) {
+		const struct glob *input = inputs->pos[i], *by;
+
+		if (!glob_match(input, path) || globset_excludes(inputs, input, path))
+			continue;
+		by = swallowing_output(c, input, path);
+		if (!by)
+			continue;
+		add_shown(c, path, &name);
+		return err_set(e, ERR_CONFIG, 0,
+			"cache.outputs \"%s\" selects %s, an input by \"%s\" that no run of this "
+			"task is known to have made: vx would delete it. Exclude it (\"!%s\"), "
+			"name "
+			"the outputs more narrowly, or, where the task makes it, take it out of "
+			"the "
+			"inputs",
+			glob_text(by), name.buf, glob_text(input), name.buf);
+	}
+	return 0;
+}
+
+/* What the task declares to read is nobody's left-over, be it in git or not. */
+static int
+check_inputs(const struct check *c, struct err *e)
+{
+	const struct cachedef *cache = c->t->node->def->cache;
+
+	for (size_t i = 0; i < c->names.n; i++)
+		if (check_input(c, &cache->files, i, e) ||
+			check_input(c, &cache->workspace_files, i, e))
+			return -1;
+	return 0;
+}
+
 /* The names in question are in c->names, and all lie at or below `dir`. */
 static int
 judge(const struct check *c, const char *dir, struct strvec *notes, struct err *e)
@@ -424,6 +484,8 @@ own_check(
 		drop_stamped(&c, node->added_by[i]);
 	if (!r)
 		r = check_repositories(&c, e);
+	if (!r)
+		r = check_inputs(&c, e);
 	if (!r && c.names.n)
 		r = judge_all(&c, notes, e);
 	outputs_release(&c.roots);

@@ -269,6 +269,118 @@ glob_surely_overlap(const struct glob *a, const struct glob *b)
 	return false;
 }
 
+/* Whether whatever name the component x takes, c takes too. False when unsure. */
+static bool
+component_covers(const struct component *c, const struct component *x)
+{
+	if (x->kind == COMPONENT_DEEP)
+		return false;
+	if (c->kind == COMPONENT_ANY)
+		return true;
+	if (x->kind == COMPONENT_LITERAL)
+		return component_match(c, x->text, x->len);
+	if (c->kind == COMPONENT_SUFFIX)
+		return (x->kind == COMPONENT_SUFFIX ||
+			       (x->kind == COMPONENT_PATTERN && !memchr(c->text, '*', c->len) &&
+				       !memchr(c->text, '?', c->len) &&
+				       !memchr(c->text, '\\', c->len))) &&
+		       component_match(c, x->text, x->len);
+	return c->kind == x->kind && c->len == x->len && !memcmp(c->text, x->text, c->len);
+}
+
+/* What is left of an alternative: names of its head, then components. */
+struct rest {
+	const char *head;
+	const struct component *components;
+	size_t n;
+};
+
+static bool
+rest_next(struct rest *r, struct component *ret)
+{
+	if (*r->head) {
+		size_t len = (size_t)(strchrnul(r->head, '/') - r->head);
+
+		*ret = (struct component){COMPONENT_LITERAL, r->head, len};
+		r->head += len + (r->head[len] == '/');
+		return true;
+	}
+	if (!r->n)
+		return false;
+	*ret = *r->components++;
+	r->n--;
+	return true;
+}
+
+/* As components_match, of components in the place of names. */
+static bool
+components_cover(const struct component *c, size_t n, struct rest r)
+{
+	struct rest deep_r = r;
+	struct component x;
+	size_t i = 0, deep = 0;
+
+	for (;;) {
+		struct rest here = r;
+
+		if (i < n && c[i].kind == COMPONENT_DEEP) {
+			if (++i == n)
+				return true;
+			deep = i;
+			deep_r = r;
+			continue;
+		}
+		if (!rest_next(&r, &x))
+			return i == n;
+		if (i < n && component_covers(&c[i], &x)) {
+			i++;
+			continue;
+		}
+		r = here;
+		if (!deep || !rest_next(&deep_r, &x))
+			return false;
+		r = deep_r;
+		i = deep;
+	}
+}
+
+/* `base`: of b, a directory, which nobody means by a pattern. */
+static bool
+alternative_covers(const struct alternative *a, const struct alternative *b, const char *base)
+{
+	const char *rest = below_head(a, b->head);
+
+	if (!rest)
+		return false;
+	if (alternative_matches_all_below(a, b->head) &&
+		(!is_subtree(b) || !strcmp(b->head, base) || alternative_match(a, b->head)))
+		return true;
+	return b->n &&
+	       components_cover(a->components, a->n, (struct rest){rest, b->components, b->n});
+}
+
+bool
+glob_covers(const struct glob *a, const struct glob *b, size_t alternative)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (alternative_covers(&a->alternatives[i], &b->alternatives[alternative], b->base))
+			return true;
+	return false;
+}
+
+bool
+glob_may_overlap(const struct glob *a, const struct glob *b)
+{
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t k = 0; k < b->n; k++) {
+			const char *x = a->alternatives[i].head, *y = b->alternatives[k].head;
+
+			if (path_is_within(x, y) || path_is_within(y, x))
+				return true;
+		}
+	return false;
+}
+
 bool
 globset_excludes(const struct globset *s, const struct glob *g, const char *path)
 {

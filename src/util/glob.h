@@ -84,6 +84,10 @@ const char *glob_text_path(const char *text);
 /* Whether two globs can be shown to select a common path: equal literals, a literal under a glob,
  * a whole subtree against a glob whose literal head lies inside it. False when unsure. */
 bool glob_surely_overlap(const struct glob *a, const struct glob *b);
+/* Whether a can be shown to select everything that this alternative of b does. False when unsure. */
+bool glob_covers(const struct glob *a, const struct glob *b, size_t alternative);
+/* False when the directories they start from show that they select nothing in common. */
+bool glob_may_overlap(const struct glob *a, const struct glob *b);
 
 /*
  * An ordered list with "!" entries. A path is selected when some positive entry matches and no

@@ -109,6 +109,57 @@ run run p#build
 exits 0 "outside a work tree nobody can say"
 is "$(ran)" 1 "it runs"
 
+# --- inputs in the way of outputs --------------------------------------------------------------
+
+# INPUTS OUTPUTS
+reads() {
+	workspace "$2" 'echo made >made'
+	sed "s,\"in\",$1," p/vx.config.json >"$T/config"
+	cp "$T/config" p/vx.config.json
+	echo source >p/README.md
+}
+all='"**", "!package.json", "!vx.config.*"'
+reads '"src/**"' "$all"
+commit workspace
+fresh
+run run p#build
+exits 2 "outputs that take in all of the inputs"
+said "p/vx.config.json:[0-9:]+ tasks.build.cache.inputs.files\[0\]: 'src/\*\*' selects nothing but the task's own outputs \('\*\*'\)" \
+	"are a mistake in the config"
+reads '"**"' "$all, \"!src/**\", \"!in\""
+commit workspace
+for how in "in git" "not yet in git" "without git"; do
+	fresh
+	run run p#build
+	exits 1 "$how: an input that no exception spares"
+	said 'vx: cache.outputs "\*\*" selects README.md, an input by "\*\*" that no run of this task is known to have made: vx would delete it\. Exclude it \("!README.md"\), name the outputs more narrowly, or, where the task makes it, take it out of the inputs' \
+		"$how: it is named"
+	ok "$how: and there" test -f p/README.md
+	is "$(ran)" 0 "$how: nothing ran"
+	git_ rm -q --cached p/README.md 2>/dev/null || rm -rf .git
+done
+reads '"**"' "$all, \"!src/**\", \"!in\", \"!README.md\""
+commit workspace
+fresh
+run run p#build
+exits 0 "with one"
+echo more >>p/README.md
+run run p#build
+exits 0 "what the task made itself is no input"
+is "$(ran)" 2 "it ran for the input"
+reads '"README.md"' '"*.md"'
+commit workspace
+run run p#build
+exits 1 "an input by its name"
+said 'selects README.md, an input by "README.md"' "is one"
+reads '"**"' '"src/gen/**"'
+mkdir p/src/gen
+echo made >p/src/gen/left
+commit workspace
+run run p#build
+exits 0 "outputs are a part of what the inputs select"
+said 'removed 1 file that git tracks \(src/gen/left\)' "which says what the task makes"
+
 # --- outputs that git knows --------------------------------------------------------------------
 
 workspace '"dist/**"' "$makes_dist"

@@ -265,6 +265,56 @@ test_overlap(void)
 }
 
 static void
+check_covers(const char *a, const char *b, bool want)
+{
+	struct glob *x = parse("p", a, GLOB_GRANT), *y = parse("p", b, GLOB_GRANT);
+	bool all = true;
+
+	for (size_t k = 0; k < glob_nalternatives(y); k++)
+		all = glob_covers(x, y, k) && all;
+	ok(all == want, "%s %s %s", a, want ? "covers" : "need not cover", b);
+}
+
+static void
+test_covers(void)
+{
+	check_covers("**", "src/**", true);
+	check_covers("**", "**", true);
+	check_covers("**/*", "**", true);
+	check_covers("**/*", "src/**", true);
+	check_covers("**/*.ts", "src/**", false);
+	check_covers("dist/**/*", "dist/**", false);
+	check_covers("src/**", "**", false);
+	check_covers("src/**", "src/a.c", true);
+	check_covers("src/*", "src/a.c", false);
+	check_covers("src", "src/a.c", true);
+	check_covers("src/a.c", "src", false);
+	check_covers("src/{a,b}/**", "src/{b/x,a/y}/**", true);
+	check_covers("src/{a,b}/**", "src/{b,c}/**", false);
+	check_covers("**/*.ts", "src/**/*.ts", true);
+	check_covers("**/*.ts", "**/*.ts", true);
+	check_covers("**/*.ts", "*.ts", true);
+	check_covers("*.ts", "**/*.ts", false);
+	check_covers("**/*.ts", "src/*.d.ts", true);
+	check_covers("**/*.d.ts", "src/*.ts", false);
+	check_covers("**/*.ts", "src/a*b.ts", true);
+	check_covers("*\\*.ts", "a*b.ts", false);
+	check_covers("a*.?s", "a*.?s", true);
+	check_covers("a*.?s", "b*.?s", false);
+	check_covers("*/x/**", "a/x/y", true);
+	check_covers("*/x/*.c", "a/x/*.c", true);
+	check_covers("*/x/*.c", "a/*/*.c", false);
+	check_covers("*/*.c", "a/**/*.c", false);
+	check_covers("**/a/**/b", "x/a/c/**/a/b", true);
+	check_covers("**/a/**/b", "x/a/c/**/a/b/c", false);
+	check_covers("../q/**", "**", false);
+	ok(!glob_may_overlap(parse("p", "src/**", 0), parse("p", "{a,b}/**", 0)) &&
+			glob_may_overlap(parse("p", "src/**", 0), parse("p", "{a,src/b}/*", 0)) &&
+			glob_may_overlap(parse("p", "*.c", 0), parse("p", "src/**", 0)),
+		"what may overlap");
+}
+
+static void
 test_sets(void)
 {
 	struct glob *pos[] = {parse("", "src/**", 0), parse("", "a.txt", 0)};
@@ -360,6 +410,7 @@ main(void)
 	test_refused();
 	test_queries();
 	test_overlap();
+	test_covers();
 	test_sets();
 	test_two_lists();
 	test_texts();

@@ -567,6 +567,42 @@ test_depends_on(void)
 	check_accepted(DEPENDS("[\"a:b\", \"@s/p#t\", \"gen*x\", \"^*x\"]"));
 }
 
+#define BOTH(inputs, outputs) CACHE("\"inputs\":{" inputs "},\"outputs\":{\"files\":[" outputs "]}")
+#define ALL "\"**\",\"!package.json\",\"!vx.config.*\""
+
+/* Outputs that take in what the task declares to read. */
+static void
+test_swallowed(void)
+{
+	check_refused(OUTPUTS("[\"**\"]"),
+		"'**' selects the project's own package.json: write a narrower pattern, or add "
+		"'!package.json' (everything that outputs select is deleted before the task runs)");
+	check_refused(OUTPUTS("[" ALL "]"),
+		"tasks.t.cache.inputs.files[0]: 'src/**' selects nothing but the task's own "
+		"outputs "
+		"('**'), which are never inputs and are deleted before it runs: if the task makes "
+		"these files, leave it out here; if they are sources, name the outputs more "
+		"narrowly, or take them back there ('!…')");
+	check_refused(BOTH("\"files\":[\"**\"]", ALL), "files[0]: '**' selects nothing but");
+	check_refused(BOTH("\"files\":[\"in.txt\"]", ALL), "'in.txt' selects nothing but");
+	check_refused(BOTH("\"files\":[\"*.c\"]", ALL), "'*.c' selects nothing but");
+	check_refused(BOTH("\"files\":[\"a/*.c\"]", "\"**/*.c\""), "'a/*.c' selects nothing but");
+	check_refused(BOTH("\"files\":[\"{a,b}/*.c\"]", "\"a\",\"b\""), "selects nothing but");
+	check_refused(
+		BOTH("\"files\":[\"src/**\"]", ALL ",\"!doc/**\""), "'src/**' selects nothing but");
+	check_refused(BOTH("\"files\":[],\"workspaceFiles\":[\"gen/a\"]",
+			      "],\"workspaceFiles\":[\"gen/**\""),
+		"inputs.workspaceFiles[0]: 'gen/a' selects nothing but the task's own outputs");
+	check_refused(BOTH("\"files\":[\"gen/a\"]", "],\"workspaceFiles\":[\"p/gen/**\""),
+		"inputs.files[0]: 'gen/a' selects nothing but the task's own outputs");
+	/* Whether a project inside holds it is not known here. */
+	check_accepted(BOTH("\"files\":[],\"workspaceFiles\":[\"p/lib/a\"]", ALL));
+	check_accepted(BOTH("\"files\":[\"src/**\",\"package.json\"]", ALL ",\"!src/**\""));
+	check_accepted(BOTH("\"files\":[\"**\"]", ALL ",\"!src/**\""));
+	check_accepted(BOTH("\"files\":[\"**\"]", "\"dist/**\",\"**/*.gen.ts\""));
+	check_accepted(BOTH("\"files\":[\"{src,dist}/**\"]", "\"dist/**\""));
+}
+
 static void
 test_cache(void)
 {
@@ -606,7 +642,6 @@ test_cache(void)
 		"outputs.files[1]: '**' selects the project's own package.json");
 	check_refused(OUTPUTS("[\"**\",\"!package.json\"]"), "own vx.config.json");
 	check_refused(OUTPUTS("[\"vx.config.{ts,js}\"]"), "own vx.config.ts");
-	check_accepted(OUTPUTS("[\"**\",\"!package.json\",\"!vx.config.*\"]"));
 	check_accepted(OUTSIDE("[\"dist/**\"]", "[\"gen/p/**\",\"!gen/p/x\",\"q/dist\"]"));
 	check_refused(OUTSIDE("[]", "[\"../x\"]"),
 		"outputs.workspaceFiles[0]: '../x': '..' leaves the workspace");
@@ -697,6 +732,7 @@ main(void)
 	test_task();
 	test_depends_on();
 	test_cache();
+	test_swallowed();
 	test_grants();
 	test_nearest();
 	arena_release(&arena);
