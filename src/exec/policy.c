@@ -13,6 +13,7 @@
 #include "util/htab.h"
 #include "util/path.h"
 #include "util/strbuf.h"
+#include "workspace/files.h"
 #include "workspace/inputs.h"
 #include "workspace/workspace.h"
 #include <errno.h>
@@ -616,6 +617,28 @@ hide_own(struct policy *p, const char *dir)
 		policy_add_rule(p, SPEC_QUIET, false, dir);
 }
 
+/* What a linked package says to vx is vx's own business, and no part of the key has its bytes. */
+static void
+add_config_walls(struct policy *p, const char *dir)
+{
+	static const char *const stems[] = {"vx.config", "vx.workspace"};
+	static const char *const kinds[] = {"json", "ts", "mts", "js", "mjs", "cts", "cjs"};
+	const struct project *linked = htab_get(&p->w->by_dir, dir);
+
+	if (linked->config)
+		add_wall(p, linked->config);
+	for (size_t i = 0; i < array_len(stems) * array_len(kinds); i++) {
+		cleanup_free char *path = xasprintf(
+			"%s/%s.%s", dir, stems[i / array_len(kinds)], kinds[i % array_len(kinds)]);
+		size_t from, to;
+
+		files_below(p->files, path, &from, &to);
+		if (from < to && !strcmp(p->files->paths[from], path) &&
+			(!linked->config || strcmp(path, linked->config) != 0))
+			add_wall(p, path);
+	}
+}
+
 static void
 add_walls(struct policy *p, const char *area)
 {
@@ -627,12 +650,8 @@ add_walls(struct policy *p, const char *area)
 			add_wall(p, project->nested[i]->dir);
 	for (size_t i = 0; i < p->stores.n; i++)
 		add_wall(p, p->stores.v[i]);
-	/* Of a package this is vx's own business, and no part of the key has its bytes. */
-	for (size_t i = 0; i < p->linked.n; i++) {
-		cleanup_free char *config = path_join(p->linked.v[i], "vx.config.json");
-
-		add_wall(p, config);
-	}
+	for (size_t i = 0; i < p->linked.n; i++)
+		add_config_walls(p, p->linked.v[i]);
 	add_wall(p, ".git");
 	policy_add_rule(p, SPEC_QUIET, false, ".vx");
 	if (cache)

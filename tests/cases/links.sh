@@ -119,6 +119,17 @@ app() { # DEPENDS
 app '"^build"'
 exits 0 "a package that a linked package links"
 is "$(grep -Ecx 'lib|util' "$OUT")" 2 "is read"
+said_not 'not proven' "and all that can be read of the two is in the key"
+echo 'throw 1' >packages/util/vx.workspace.mjs
+echo more >>packages/util/index
+app '"^build"'
+exits 0 "what such a package says to vx"
+said_not 'not proven' "cannot be read"
+echo util >packages/util/README.md
+echo more >>packages/util/index
+app '"^build"'
+exits 0 "a file of it that is in no key"
+said 'not proven.*: (add|it may read) .*util/README.md' "can, and the note names it"
 sed -i 's/"dependsOn": \["^build"\],//' packages/lib/vx.config.json
 app '"^build"'
 exits 1 "one of which the key has nothing"

@@ -41,6 +41,9 @@ static const char *paths[] = {
 	"packages/lib/README.md",
 	"packages/lib/src/l.ts",
 	"packages/util/u.ts",
+	"packages/util/vx.config.mts",
+	"packages/util/vx.workspace.cjs",
+	"packages/util/vx.workspaces",
 	"tsconfig.base.json",
 	"tsconfig.json",
 };
@@ -824,10 +827,16 @@ test_links_of_links(void)
 
 	lib_node.folded = deps_of_lib;
 	lib_node.nfolded = 1;
+	util.config = "packages/util/vx.config.ts"; /* git ignores it */
 	p = build(NULL, &e);
 	ok(p && reads(p, "packages/util/u.ts"), "but what it folds, however far");
-	ok(!reads(p, "packages/util/vx.config.json"), "without its config");
+	ok(!reads(p, "packages/util/vx.config.ts") && !reads(p, "packages/util/vx.config.mts") &&
+			!reads(p, "packages/util/vx.workspace.cjs") &&
+			reads(p, "packages/util/vx.workspaces"),
+		"without its config, in whatever language");
+	ok(!policy_read_is_finding(p, "packages/util/vx.config.ts"), "to ask for it is no finding");
 	policy_free(p);
+	util.config = NULL;
 	lib_node.nfolded = 0;
 	fs_remove_tree(rootfd, "packages/lib/node_modules");
 	fs_remove_tree(rootfd, "packages/util/node_modules");
