@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The content of a file in pieces, from the fd's position to its end. A hole costs no read. Between
- * two pieces a stop may be asked for (util/stop.h).
+ * The content of a file in pieces, from the fd's position to the end that it had at the start: one that
+ * somebody goes on writing to, a log, would else be read for ever. That it has changed is for the caller
+ * to see by stat. A hole costs no read. Between two pieces a stop may be asked for (util/stop.h).
  */
 #ifndef UTIL_CONTENT_H
 #define UTIL_CONTENT_H
@@ -14,10 +15,11 @@ enum {
 };
 
 struct content {
-	int fd; /* borrowed */
+	int fd;       /* borrowed */
+	bool is_file; /* has a size */
 	bool is_sparse;
 	bool is_zero;   /* the buffer holds zeros */
-	off_t at;       /* only kept where it is sparse */
+	off_t at, size; /* only kept of a file */
 	off_t hole_end; /* up to there it is known to be a hole */
 };
 
