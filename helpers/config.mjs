@@ -362,6 +362,8 @@ function isInstalled(file, spec) {
 }
 
 function explainMissing(file, spec) {
+	if (/^vx(\/|$)/.test(spec))
+		return `imports "${spec}", which no node_modules at or above it provides: what vx gives to configs is "@vzn/vx"`;
 	for (let dir = path.dirname(file); ; dir = path.dirname(dir)) {
 		if (fs.existsSync(path.join(dir, ".pnp.cjs")))
 			return `imports "${spec}", which Plug'n'Play keeps out of sight: set "nodeLinker: node-modules" in .yarnrc.yml and install`;

@@ -341,7 +341,10 @@ take_word(struct parser *ps, struct json *v)
 			v->type = words[i].type;
 			return advance(ps, end);
 		}
-	return error_near(ps, ps->p, strchr("]}:,", *ps->p) ? "value expected" : "invalid token");
+	return error_near(ps, ps->p,
+		strchr("]}:,", *ps->p) ? "value expected"
+		: *ps->p == '\''       ? "JSON needs double quotes"
+				       : "invalid token");
 }
 
 static int take_value(struct parser *ps, struct json *v);
@@ -413,13 +416,24 @@ refuse_duplicates(struct parser *ps, const struct json *members, size_t n)
 	return 0;
 }
 
+/* Begins a name as JavaScript has it. */
+static bool
+is_bare(char c)
+{
+	return c == '\'' || c == '_' || c == '$' || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z');
+}
+
 static int
 take_key(struct parser *ps, bool first, struct json *v)
 {
 	size_t len;
 
 	if (*ps->p != '"')
-		return error_near(ps, ps->p, first ? "string or '}' expected" : "string expected");
+		return error_near(ps, ps->p,
+			is_bare(*ps->p) ? "JSON needs double quotes"
+			: first         ? "string or '}' expected"
+					: "string expected");
 	v->key_line = ps->line;
 	v->key_col = (uint32_t)(ps->p - ps->line_start) + 1;
 	const char *start = ps->p;

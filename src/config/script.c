@@ -32,6 +32,7 @@ enum {
 };
 
 const char *const script_endings[6] = {"ts", "mts", "js", "mjs", "cts", "cjs"};
+const char *const script_unread_endings[5] = {"jsonc", "json5", "yaml", "yml", "toml"};
 
 void
 script_release(struct script *s)

@@ -31,6 +31,8 @@ void script_release(struct script *s);
 
 /* The endings that a config can have beside ".json", without the dot: sorted as they are preferred. */
 extern const char *const script_endings[6];
+/* How configs may end that somebody takes for such, and that nobody reads: refused, as silence would puzzle. */
+extern const char *const script_unread_endings[5];
 
 /* Evaluates all, in order, up to the first that fails. The error names it, kind CONFIG; ECANCELED in e->num when
  * a stop is asked (util/stop.h), on which the runtime is killed. What they print goes to standard error. */

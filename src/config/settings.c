@@ -380,6 +380,16 @@ settings_find(int rootfd, const char **ret_name, struct err *e)
 				found);
 		found = names[i];
 	}
+	for (size_t i = 0; i < array_len(script_unread_endings); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "vx.workspace.%s", script_unread_endings[i]);
+		if (!faccessat(rootfd, name, F_OK, 0))
+			return err_set(e, ERR_CONFIG, 0,
+				"%s: is not read: write it as vx.workspace.json (where comments "
+				"are no errors) or vx.workspace.ts",
+				name);
+	}
 	*ret_name = found;
 	return 0;
 }

@@ -35,7 +35,8 @@ extern const struct shape settings_shape;
 
 void settings_init(struct settings *s);
 
-/* The name of the directory's workspace config ("vx.workspace.ts"), NULL: it has none. Two are refused. */
+/* The name of the directory's workspace config ("vx.workspace.ts"), NULL: it has none. Two are refused,
+ * and so is one that is not read, as vx.workspace.yaml. */
 int settings_find(int rootfd, const char **ret_name, struct err *e);
 /* Takes `script`, where that has been evaluated, else reads vx.workspace.json if it is there. */
 int settings_load(int rootfd, const struct script *script, struct arena *a, struct settings *ret,

@@ -657,6 +657,8 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	ro.loop = r->loop;
 	count_tasks(&r->g, &r->w, &ro);
 	r->report = report_new(&ro);
+	if (r->root.note)
+		report_notice(r->report, "%s", r->root.note);
 	for (size_t i = 0; i < r->w.nnotes; i++)
 		report_notice(r->report, "%s", r->w.notes[i]);
 	if (r->plan.files.no_git)

@@ -22,6 +22,7 @@ root_release(struct root *r)
 	free(r->path);
 	free(r->cwd);
 	free(r->source);
+	free(r->note);
 	strvec_release(&r->members);
 	script_release(&r->settings);
 	*r = (struct root){.fd = -1};
@@ -44,6 +45,7 @@ struct candidate {
 	char *source; /* NULL: it declares no members */
 	struct script settings;
 	bool ends_walk; /* has a pnpm-workspace.yaml: pnpm looks no further up */
+	bool is_lone;   /* nothing but a project's config makes it a workspace */
 };
 
 static void
@@ -86,6 +88,14 @@ has_config(int fd)
 	for (size_t i = 0; i < array_len(names); i++)
 		if (has_file(fd, names[i]))
 			return true;
+	/* Who loads the project says that it is not read. */
+	for (size_t i = 0; i < array_len(script_unread_endings); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "vx.config.%s", script_unread_endings[i]);
+		if (has_file(fd, name))
+			return true;
+	}
 	return false;
 }
 
@@ -188,7 +198,8 @@ look_at(int fd, struct candidate *c, const struct search *s, struct arena *a, st
 		declare(c, "package.json", manifest.workspaces, manifest.nworkspaces);
 		return 1;
 	}
-	return yaml || package || has_config(fd) || name;
+	c->is_lone = !yaml && !name && has_config(fd);
+	return yaml || package || c->is_lone || name;
 }
 
 /* Whether one of the members is reached through a link and really lies where the start directory is, or above it. */
@@ -234,12 +245,49 @@ claims(const struct candidate *c, int fd, const char *start, struct arena *a, st
 	return r;
 }
 
+/* Whether the globs leave the directory out without a "!" that says so. */
+static bool
+forgets(const struct candidate *c, const char *dir, struct arena *a)
+{
+	cleanup_strvec struct strvec positive = STRVEC_INIT;
+	struct err ignored = ERR_INIT; /* claims has told it */
+	struct members m;
+	bool r;
+
+	for (size_t i = 0; i < c->globs.n; i++)
+		if (*c->globs.v[i] != '!')
+			strvec_push(&positive, c->globs.v[i]);
+	if (members_parse(&positive, c->source, c->dir, a, &m, &ignored) < 0)
+		return false;
+	r = !members_claim(&m, below(dir, c->dir));
+	members_release(&m);
+	return r;
+}
+
+/* A config that was written for the workspace above, and is not in it, would else make one in silence. */
+static char *
+say_lone(const struct candidate *lone, const struct candidate *above, struct arena *a)
+{
+	cleanup_free char *source = NULL;
+	const char *dir;
+
+	if (!above->dir || !lone->is_lone || !forgets(above, lone->dir, a))
+		return NULL;
+	source = path_join(above->dir, above->source);
+	dir = below(lone->dir, above->dir);
+	return xasprintf("%s does not name %s, which so is a workspace of its own: add \"%s\" "
+			 "there, or put a vx.workspace.json that says {} here",
+		source, dir, dir);
+}
+
 /* Walks up from `start`; *ret is the root's candidate, with dir NULL when there is none. */
 static int
-walk_up(const struct search *s, struct arena *a, struct candidate *ret, struct err *e)
+walk_up(const struct search *s, struct arena *a, struct candidate *ret, char **ret_note,
+	struct err *e)
 {
 	cleanup_free char *dir = xstrdup(s->start);
-	struct candidate nearest = {0};
+	struct candidate nearest = {0}, above = {0};
+	bool is_apart = false; /* in a repository in the one that was the last to be looked at */
 
 	for (bool last = false; !last;) {
 		cleanup_close int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -253,17 +301,23 @@ walk_up(const struct search *s, struct arena *a, struct candidate *ret, struct e
 		if (is < 0 || claimed < 0) {
 			candidate_release(&c);
 			candidate_release(&nearest);
+			candidate_release(&above);
 			return -1;
 		}
 		if (claimed || (is && !nearest.dir)) {
 			candidate_release(&nearest);
 			nearest = c;
 			last |= claimed > 0;
+		} else if (is && c.source && !above.dir && !is_apart) {
+			above = c;
 		} else {
 			candidate_release(&c);
 		}
+		is_apart |= fd >= 0 && has_file(fd, ".git");
 		dir[parent ? parent : 1] = '\0';
 	}
+	*ret_note = nearest.dir ? say_lone(&nearest, &above, a) : NULL;
+	candidate_release(&above);
 	*ret = nearest;
 	return 0;
 }
@@ -274,6 +328,7 @@ root_find(const char *start, enum root_scripts scripts, struct root *ret, struct
 	cleanup_free char *cwd = realpath(start ? start : ".", NULL);
 	struct search s = {.start = cwd, .scripts = scripts};
 	struct candidate c = {0};
+	cleanup_free char *note = NULL;
 	struct stat st;
 	struct arena a;
 	int fd, r;
@@ -282,7 +337,7 @@ root_find(const char *start, enum root_scripts scripts, struct root *ret, struct
 		return err_set(e, ERR_USAGE, errno, "%s", start ? start : "current directory");
 	s.owner = st.st_uid;
 	arena_init(&a);
-	r = walk_up(&s, &a, &c, e);
+	r = walk_up(&s, &a, &c, &note, e);
 	arena_release(&a);
 	if (r < 0)
 		return -1;
@@ -304,6 +359,7 @@ root_find(const char *start, enum root_scripts scripts, struct root *ret, struct
 		.members = c.globs,
 		.source = c.source,
 		.settings = c.settings,
+		.note = take_ptr(&note),
 	};
 	return 0;
 }

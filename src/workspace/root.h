@@ -20,6 +20,7 @@ struct root {
 	char *cwd;             /* the start directory, from the root */
 	struct strvec members; /* globs, as written, "!" ones included; empty: single project */
 	char *source;          /* the file that `members` came from, NULL: single project */
+	char *note;            /* what should be said of it, NULL: nothing */
 	struct script
 		settings; /* vx.workspace.ts or its like, evaluated; path NULL: there is none */
 };

@@ -62,6 +62,7 @@ struct marks {
 	bool manifest;
 	char configs[2][16]; /* the first two vx.config.*, by name */
 	size_t nconfigs;
+	char unread[17]; /* one that is none, as vx.config.yaml */
 };
 
 /* What a directory holds. */
@@ -90,20 +91,39 @@ found_init(struct found *f)
 		strbuf_init(&f->of[i].read);
 }
 
+/* "ts" of "vx.config.ts"; NULL: it is called otherwise. */
+static const char *
+config_ending(const char *name)
+{
+	static const char stem[] = "vx.config.";
+
+	return strncmp(name, stem, sizeof(stem) - 1) ? NULL : name + sizeof(stem) - 1;
+}
+
+static bool
+is_ending(const char *s, const char *const *endings, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(s, endings[i]))
+			return true;
+	return false;
+}
+
 static bool
 is_config_name(const char *name)
 {
-	static const char stem[] = "vx.config.";
-	const char *ending = name + sizeof(stem) - 1;
+	const char *ending = config_ending(name);
 
-	if (strncmp(name, stem, sizeof(stem) - 1))
-		return false;
-	if (!strcmp(ending, "json"))
-		return true;
-	for (size_t i = 0; i < array_len(script_endings); i++)
-		if (!strcmp(ending, script_endings[i]))
-			return true;
-	return false;
+	return ending && (!strcmp(ending, "json") ||
+				 is_ending(ending, script_endings, array_len(script_endings)));
+}
+
+static bool
+is_unread_name(const char *name)
+{
+	const char *ending = config_ending(name);
+
+	return ending && is_ending(ending, script_unread_endings, array_len(script_unread_endings));
 }
 
 static void
@@ -111,6 +131,8 @@ mark_name(struct marks *m, const char *name)
 {
 	if (!strcmp(name, "package.json"))
 		m->manifest = true;
+	if (is_unread_name(name))
+		snprintf(m->unread, sizeof(m->unread), "%s", name);
 	if (!is_config_name(name))
 		return;
 	if (m->nconfigs < 2)
@@ -124,7 +146,8 @@ note_name(void *ctx, const char *name, unsigned char type)
 {
 	struct strbuf *names = ctx;
 
-	if (type != DT_DIR && (!strcmp(name, "package.json") || is_config_name(name)))
+	if (type != DT_DIR &&
+		(!strcmp(name, "package.json") || is_config_name(name) || is_unread_name(name)))
 		strbuf_add(names, name, strlen(name) + 1);
 }
 
@@ -209,6 +232,11 @@ check_configs(const char *dir, struct marks *m, struct err *e)
 		return err_set(e, ERR_CONFIG, 0, "%s holds two configs, %s and %s: remove one",
 			dir_shown(dir), m->configs[swap], m->configs[!swap]);
 	}
+	if (*m->unread)
+		return err_set(e, ERR_CONFIG, 0,
+			"%s%s%s: is not read: write it as vx.config.json (where comments are no "
+			"errors) or vx.config.ts",
+			dir, *dir ? "/" : "", m->unread);
 	return 0;
 }
 

@@ -251,6 +251,19 @@ run run b#build
 exits 0 "comments and trailing commas"
 ok "it ran" test -e "$T/ran"
 
+# A config that was put where no glob of the workspace leads.
+mkdir -p "$T/big/tools/x"
+echo '{ "projects": ["p/*"] }' >"$T/big/vx.workspace.json"
+echo '{ "tasks": { "t": { "exec": { "command": "true" } } } }' >"$T/big/tools/x/vx.config.json"
+cd "$T/big/tools/x" || exit 99
+run run t
+exits 0 "a config outside of the workspace"
+said '^vx: .*/big/vx.workspace.json does not name tools/x, which so is a workspace of its own: add "tools/x" there' "is said to be one"
+echo '{}' >vx.workspace.json
+run run t
+said_not 'does not name' "unless it says so itself"
+cd "$W" || exit 99
+
 # A workspace that its reader cannot write in.
 mkdir "$T/ro" "$T/ro/.vx"
 echo '{ "projects": ["p/*"] }' >"$T/ro/vx.workspace.json"

@@ -150,6 +150,9 @@ for r in $RUNTIMES; do
 	refused "a package that is not installed" \
 		'imports "@some/thing/part", which no node_modules at or above it provides: install first' \
 		'import x from "@some/thing/part"; export default {};'
+	refused "vx by the name of its command" \
+		'imports "vx", which no node_modules at or above it provides: what vx gives to configs is "@vzn/vx"' \
+		'import { defineProject } from "vx"; export default {};'
 	: >.pnp.cjs
 	refused "one of Plug'n'Play" "imports \"some\", which Plug'n'Play keeps out of sight: set \"nodeLinker: node-modules\"" \
 		'import x from "some"; export default {};'

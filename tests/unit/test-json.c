@@ -81,7 +81,12 @@ test_refused(void)
 	check_refused("{\"a\": {\"b\": 1}", true,
 		"vx.config.json:1:15: expected ',' or '}' near the end of the file");
 	check_refused("{\"a\" 1}", true, "vx.config.json:1:6: ':' expected near '1'");
-	check_refused("{a: 1}", true, "vx.config.json:1:2: string or '}' expected near 'a'");
+	check_refused("{a: 1}", true, "vx.config.json:1:2: JSON needs double quotes near 'a'");
+	check_refused("{'a': 1}", true, "vx.config.json:1:2: JSON needs double quotes near ''a''");
+	check_refused(
+		"{\"a\": 'b'}", true, "vx.config.json:1:7: JSON needs double quotes near ''b''");
+	check_refused("{7: 1}", true, "vx.config.json:1:2: string or '}' expected near '7'");
+	check_refused("{\"a\": 1, 7: 1}", true, "vx.config.json:1:10: string expected near '7'");
 	check_refused("{\"a\": \"\xff\"}", true, "vx.config.json:1:7:");
 	check_refused("{\"a\": \"some words\\q\"}", true, "vx.config.json:1:7: invalid escape");
 	check_refused("{\"a\": \"b\n\"}", true, "vx.config.json:1:7:");

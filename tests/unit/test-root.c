@@ -38,6 +38,60 @@ refused(const char *from, const char *why, enum err_kind kind)
 }
 
 static void
+noted(const char *from, const char *want, const char *name)
+{
+	char *start = path_join(ws_path, from);
+	char *expected = want ? xasprintf("%s/%s", ws_path, want) : NULL;
+	struct err e = ERR_INIT;
+	struct root r;
+
+	if (root_find(start, ROOT_EVALUATE, &r, &e) < 0)
+		bug("%s", e.text);
+	ok_str(r.note, expected, name);
+	root_release(&r);
+	free(expected);
+	free(start);
+}
+
+/* A config that the workspace above does not know. */
+static void
+test_forgotten(void)
+{
+	ws_write("big/vx.workspace.json", "{'projects': ['packages/*', '!packages/out']}");
+	ws_write("big/packages/a/vx.config.json", "{}");
+	ws_write("big/packages/out/vx.config.json", "{}");
+	ws_write("big/tools/x/vx.config.json", "{}");
+	ws_write("big/tools/x/src/f", "");
+	ws_write("big/tools/bare/package.json", "{}");
+	ws_write("big/tools/own/vx.config.json", "{}");
+	ws_write("big/tools/own/vx.workspace.json", "{}");
+	ws_write("big/clone/vx.config.json", "{}");
+	ws_write("big/clone/.git/HEAD", "");
+	noted("big/packages/a", NULL, "a member");
+	noted("big", NULL, "the root");
+	noted("big/tools/x",
+		"big/vx.workspace.json does not name tools/x, which so is a workspace of its own: "
+		"add \"tools/x\" there, or put a vx.workspace.json that says {} here",
+		"a config that no glob names is said");
+	noted("big/tools/x/src",
+		"big/vx.workspace.json does not name tools/x, which so is a workspace of its own: "
+		"add \"tools/x\" there, or put a vx.workspace.json that says {} here",
+		"and below it");
+	noted("big/packages/out", NULL, "but not one that '!' leaves out");
+	noted("big/tools/bare", NULL, "nor one of a package manager alone");
+	noted("big/tools/own", NULL, "nor one that says so itself");
+	noted("big/clone", NULL, "nor another repository");
+	ws_write("yaml/vx.config.yaml", "");
+	found("yaml", "yaml", "", "a config that is not read, which is then said");
+	ws_write("toml/vx.workspace.toml", "");
+	refused("toml",
+		"toml/vx.workspace.toml: is not read: write it as vx.workspace.json (where "
+		"comments "
+		"are no errors) or vx.workspace.ts",
+		ERR_CONFIG);
+}
+
+static void
 test_discovery(void)
 {
 	ws_write("empty/x", "");
@@ -194,6 +248,7 @@ main(void)
 {
 	ws_begin();
 	test_discovery();
+	test_forgotten();
 	test_precedence();
 	test_globs();
 	ws_end();

@@ -181,6 +181,15 @@ test_refusals(void)
 	ws_write("two/vx.config.json", "{}");
 	ws_write("two/vx.config.mjs", "");
 	refused("two", "holds two configs, vx.config.json and vx.config.mjs");
+	ws_write("unread/vx.workspace.json", "{'projects': ['p/*']}");
+	ws_write("unread/vx.config.yaml.txt", "");
+	ws_write("unread/p/a/vx.config.json", "{}");
+	ws_write("unread/p/b/vx.config.jsonc", "{}");
+	refused("unread",
+		"p/b/vx.config.jsonc: is not read: write it as vx.config.json (where comments "
+		"are no errors) or vx.config.ts");
+	ws_write("yaml/vx.config.yaml", "");
+	refused("yaml", "vx.config.yaml: is not read: write it as vx.config.json");
 	ws_write("script/package.json", "{'workspaces': ['p/*']}");
 	ws_write("script/p/a/vx.config.ts", "");
 	setenv("PATH", ws_path, 1);
