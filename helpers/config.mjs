@@ -2,7 +2,8 @@
 //
 // Evaluates configs in JavaScript and TypeScript to JSON: bun, deno or node runs this text (src/config/script.c
 // holds it and gives it on standard input). File descriptor 4 has what to do: the root, then for each config
-// its path from there, all ended by NULs. On descriptor 3 it answers, one JSON array a line:
+// its path from there, all ended by NULs; there is more in it for each byte that comes on descriptor 5, until that ends. On
+// descriptor 3 it answers, one JSON array a line, where configs are counted from the byte on:
 //
 //	["runtime", "node", "22.18.0"]    first
 //	["old", "20.1.0"]                 a node that cannot do it; nothing follows
@@ -13,7 +14,7 @@
 //	                                  not; MANIFESTS: package.json files of which only counts what they say of
 //	                                  modules (changes.c knows the fields); ANY: it may have read any file beside
 //	["fail", 0, "is a function"]      the end
-//	["done"]                          the end
+//	["done"]                          all that was asked
 //
 // It writes each line at once, so that whatever a config does to the process afterwards, the line before tells
 // which one it was. No config is evaluated after one that failed: nothing has to be undone in a process that ends.
@@ -38,7 +39,7 @@ const { stringify, parse } = JSON;
 const { ownKeys, getOwnPropertyDescriptor, getPrototypeOf } = Reflect;
 const { isArray } = Array;
 const { isExtensible, isFrozen } = Object;
-const { writeSync, readFileSync, lstatSync, realpathSync, readlinkSync } = fs;
+const { writeSync, readSync, readFileSync, lstatSync, realpathSync, readlinkSync } = fs;
 const exit = process.reallyExit ? process.reallyExit.bind(process) : process.exit.bind(process);
 const cwd = process.cwd.bind(process);
 const umask = process.umask.bind(process);
@@ -52,6 +53,8 @@ if (typeof Bun !== "undefined")
 
 // deno has numbers of its own for descriptors.
 const channel = typeof Deno === "undefined" ? 3 : fs.openSync("/proc/self/fd/3", "w");
+const rung = new Uint8Array(1);
+const bell = typeof Deno === "undefined" ? 5 : fs.openSync("/proc/self/fd/5", "r");
 
 function say(...message) {
 	let bytes = Buffer.from(stringify(message) + "\n");
@@ -1027,6 +1030,8 @@ function isOld([name, version]) {
 
 let current = -1;
 
+const wanted = () => readFileSync("/proc/self/fd/4", "utf8").split("\0").slice(0, -1);
+
 async function main() {
 	const who = runtime();
 
@@ -1037,30 +1042,32 @@ async function main() {
 	say("runtime", ...who);
 	// "Type stripping is experimental": not news for who wrote a config in TypeScript.
 	process.removeAllListeners("warning");
-	const words = readFileSync("/proc/self/fd/4", "utf8").split("\0");
-
-	root = words[0];
+	root = wanted()[0];
 	process.chdir(root);
 	installVirtual();
 	takeSnapshot();
 	environment = { ...env };
 	directory = cwd();
 	mask = umask();
-	for (let i = 1; i + 1 < words.length; i++) {
-		current = i - 1;
-		const failure = await evaluate(current, words[i]);
+	for (let next = 1; readSync(bell, rung) === 1; ) {
+		const paths = wanted();
 
-		if (failure) {
-			say("fail", current, failure.replace(/[\0-\x1f]/g, " "));
+		for (current = 0; next < paths.length; current++, next++) {
+			const failure = await evaluate(current, paths[next]);
+
+			if (failure) {
+				say("fail", current, failure.replace(/[\0-\x1f]/g, " "));
+				return;
+			}
+		}
+		const changed = sayChanges();
+
+		if (changed) {
+			say("fail", current - 1, `${changed}; a config may not: this one, or one that was evaluated before it`);
 			return;
 		}
-	}
-	const changed = sayChanges();
-
-	if (changed)
-		say("fail", current, `${changed}; a config may not: this one, or one that was evaluated before it`);
-	else
 		say("done");
+	}
 }
 
 // Nothing is left that could settle what is waited for.

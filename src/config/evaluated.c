@@ -86,6 +86,7 @@ struct evaluated {
 	size_t finger;           /* the config after the last one asked for */
 	struct arena arena;
 	struct htab files; /* those of what was put: struct file */
+	struct htab put;   /* by path: where in v, from 1 */
 	struct kept *v;
 	size_t n, cap;
 };
@@ -100,6 +101,7 @@ evaluated_open(int statefd, int rootfd, const char *root_path)
 	ev->root_path = root_path;
 	arena_init(&ev->arena);
 	htab_init(&ev->files);
+	htab_init(&ev->put);
 	return ev;
 }
 
@@ -300,12 +302,26 @@ find_config(struct evaluated *ev, const char *path)
 	return SIZE_MAX;
 }
 
+/* NULL: it was not put. */
+static const struct kept *
+find_put(const struct evaluated *ev, const char *path)
+{
+	uintptr_t at = (uintptr_t)htab_get(&ev->put, path);
+
+	return at ? &ev->v[at - 1] : NULL;
+}
+
 const char *
 evaluated_get(struct evaluated *ev, const char *path, size_t *ret_len)
 {
+	const struct kept *put = find_put(ev, path);
 	const struct row *r;
 	size_t i;
 
+	if (put) {
+		*ret_len = put->len;
+		return put->json;
+	}
 	if (!ev->is_open)
 		read_table(ev);
 	i = find_config(ev, path);
@@ -324,12 +340,25 @@ void
 evaluated_needs(
 	struct evaluated *ev, const char *path, struct strvec *needs, struct strvec *manifests)
 {
-	size_t i = find_config(ev, path);
+	const struct kept *put = find_put(ev, path);
+	size_t i = put ? SIZE_MAX : find_config(ev, path);
 	const struct row *r = i == SIZE_MAX ? NULL : config_row(ev, i);
 
+	for (size_t k = 0; put && k < put->nneeds; k++)
+		strvec_push(
+			k + put->nmanifests < put->nneeds ? needs : manifests, put->needs[k]->path);
 	for (size_t k = 0; r && k < r->nneeds; k++)
 		strvec_push(k + r->nmanifests < r->nneeds ? needs : manifests,
 			ev->table.bytes + file_row(ev, need_of(ev, r, k))->path);
+}
+
+void
+evaluated_keep(struct evaluated *ev, const char *path)
+{
+	size_t i = ev->is_open ? find_config(ev, path) : SIZE_MAX;
+
+	if (i != SIZE_MAX)
+		ev->used[i] = true;
 }
 
 /* ------------------------------------------------------------------ remembering */
@@ -394,6 +423,7 @@ evaluated_put(struct evaluated *ev, const struct script *s)
 	k.json = arena_memdupz(&ev->arena, s->json, s->len);
 	GROW(ev->v, ev->n + 1, ev->cap);
 	ev->v[ev->n++] = k;
+	htab_put(&ev->put, k.path, (void *)(uintptr_t)ev->n);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -407,7 +437,31 @@ has_unused(const struct evaluated *ev)
 	return false;
 }
 
-/* What of the table goes on to stand, beside what was put. */
+/* As a row of the table says, or as it was found by then, if that has the same content; NULL. */
+static struct file *
+file_of_row(struct evaluated *ev, uint32_t number)
+{
+	const struct row *r = file_row(ev, number);
+	const char *path = ev->table.bytes + r->path;
+	struct file *f = htab_get(&ev->files, path);
+
+	if (ev->standing[number] == CHANGED)
+		return NULL;
+	if (!f) {
+		f = arena_new(&ev->arena, struct file);
+		f->path = path;
+		f->seen = r->seen;
+		f->digest = r->digest;
+		htab_put(&ev->files, path, f);
+	} else if (!f->seen.mode != !r->seen.mode ||
+		   (f->seen.mode && !digest_equal(&f->digest, &r->digest))) {
+		return NULL;
+	}
+	return f;
+}
+
+/* What of the table goes on to stand, beside what was put. Of what nobody has asked for a file may have another content
+ * by now, which something that was put rests on. */
 static void
 keep_used(struct evaluated *ev)
 {
@@ -419,33 +473,23 @@ keep_used(struct evaluated *ev)
 			.path = ev->table.bytes + r->path,
 			.json = ev->table.bytes + r->json,
 			.len = (size_t)r->json_len,
-			.nneeds = (size_t)r->nneeds,
 			.nmanifests = (size_t)r->nmanifests,
 		};
 
 		if (!ev->used[i])
 			continue;
-		k.needs = arena_array(&ev->arena, k.nneeds, struct file *);
-		for (size_t n = 0; n < k.nneeds; n++) {
-			uint32_t number = need_of(ev, r, n);
-			const struct row *from = file_row(ev, number);
+		k.needs = arena_array(&ev->arena, (size_t)r->nneeds, struct file *);
+		for (; k.nneeds < r->nneeds; k.nneeds++) {
+			uint32_t number = need_of(ev, r, k.nneeds);
 
-			if (!known[number]) {
-				const char *path = ev->table.bytes + from->path;
-				struct file *f = htab_get(&ev->files, path);
-
-				if (!f) {
-					f = arena_new(&ev->arena, struct file);
-					f->path = path;
-					f->seen = from->seen;
-					f->digest = from->digest;
-					htab_put(&ev->files, path, f);
-				}
-				f->is_known = true;
-				known[number] = f;
-			}
-			k.needs[n] = known[number];
+			if (!known[number])
+				known[number] = file_of_row(ev, number);
+			if (!known[number])
+				break;
+			k.needs[k.nneeds] = known[number];
 		}
+		if (k.nneeds < r->nneeds)
+			continue;
 		GROW(ev->v, ev->n + 1, ev->cap);
 		ev->v[ev->n++] = k;
 	}
@@ -534,6 +578,7 @@ evaluated_close(struct evaluated *ev, bool keep)
 		log_debug("config", "the memory of configs is not written: %s", strerror(errno));
 	table_close(&ev->table);
 	htab_release(&ev->files);
+	htab_release(&ev->put);
 	arena_release(&ev->arena);
 	free(ev->rows);
 	free(ev->standing);

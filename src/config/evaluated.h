@@ -22,6 +22,8 @@ const char *evaluated_get(struct evaluated *ev, const char *path, size_t *ret_le
 /* Adds the files from the root that it rests on, as in struct script, the config among them. Only after evaluated_get. */
 void evaluated_needs(
 	struct evaluated *ev, const char *path, struct strvec *needs, struct strvec *manifests);
+/* It was not asked for, and goes on to be remembered as it is. */
+void evaluated_keep(struct evaluated *ev, const char *path);
 /* It was evaluated. Not remembered when a file of it was written since. */
 void evaluated_put(struct evaluated *ev, const struct script *s);
 

@@ -8,6 +8,7 @@
 #include "util/digest.h"
 #include "util/err.h"
 #include "util/fd.h"
+#include "util/keeper.h"
 #include "util/log.h"
 #include "util/num.h"
 #include "util/proc.h"
@@ -90,21 +91,25 @@ script_identity(const char *root_path, struct digest *ret)
 
 /* ------------------------------------------------------------------ its process */
 
-struct worker {
-	const struct runtime *runtime;
-	const char *file;
+struct script_runtime {
 	const char *root_path;
+	const struct runtime *runtime;
+	char *file;
 	uint64_t timeout_ms;
+	/* What is asked of it now. */
 	struct script *v;
 	size_t n;
 	/* It is at v[next - 1]: 0 before the first. */
 	size_t next, nvalues;
-	struct proc proc;
-	int from; /* what it says */
+	bool done;
+	struct proc proc;     /* pidfd -1: none runs */
+	struct keeper keeper; /* or it has one: pidfd -1 else */
+	int request;          /* a file that holds all that it was ever asked */
+	int bell[2];          /* a byte: there is more in it */
+	int from;             /* what it says */
 	struct strbuf said;
 	size_t seen; /* of `said`, without the end of a line */
 	uint64_t deadline_ns;
-	bool done;
 	char *old; /* its version, if that is too old */
 };
 
@@ -122,7 +127,7 @@ make_file(const char *name, const void *p, size_t n)
 /* The user's environment, but for what would have a runtime load more than it is told to. The workspace is
  * named, as to a task; an empty name of a task says that it is none (refuse_within, run/run.c: refuse_nested). */
 static void
-make_env(const struct worker *w, struct strvec *env)
+make_env(const struct script_runtime *w, struct strvec *env)
 {
 	static const char *const left_out[] = {"NODE_OPTIONS=", "BUN_OPTIONS=",
 		/* what config.mjs tells of packages would not be so */
@@ -141,47 +146,61 @@ make_env(const struct worker *w, struct strvec *env)
 }
 
 static int
-start(struct worker *w, struct err *e)
+begin(struct script_runtime *w, const struct proc_spec *spec, struct err *e)
+{
+	return keeper_is_needed() ? keeper_start(spec, &w->keeper, e)
+				  : proc_start(spec, &w->proc, e);
+}
+
+static int
+start(struct script_runtime *w, struct err *e)
 {
 	cleanup_strvec struct strvec argv = STRVEC_INIT, env = STRVEC_INIT;
-	cleanup_strbuf struct strbuf request = STRBUF_INIT;
 	/* Where no bunfig.toml, .env or deno.json lies that it would load; it goes to the root by itself. */
 	cleanup_close int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	cleanup_close int text = make_file("vx-config", script_text, sizeof(script_text) - 1);
-	cleanup_close int want = -1, to = -1;
-	int ends[2];
+	cleanup_close int says = -1;
+	int up[2];
 
-	strbuf_add(&request, w->root_path, strlen(w->root_path) + 1);
-	for (size_t i = 0; i < w->n; i++)
-		strbuf_add(&request, w->v[i].path, strlen(w->v[i].path) + 1);
-	want = make_file("vx-config-want", request.buf, request.len);
-	if (top < 0 || text < 0 || want < 0 || fd_pipe(ends))
+	w->request = make_file("vx-config-want", w->root_path, strlen(w->root_path) + 1);
+	if (top < 0 || text < 0 || w->request < 0 || fd_pipe(up))
 		return err_set(e, ERR_IO, errno, "start %s", w->file);
-	w->from = ends[0];
-	to = ends[1];
+	w->from = up[0];
+	says = up[1];
+	if (fd_pipe(w->bell))
+		return err_set(e, ERR_IO, errno, "start %s", w->file);
 	strvec_push(&argv, w->runtime->name);
 	for (size_t i = 0; w->runtime->args[i]; i++)
 		strvec_push(&argv, w->runtime->args[i]);
 	make_env(w, &env);
 	/* Standard output is for what vx says: a config's own words go where warnings go. */
-	const struct proc_fd fds[] = {
-		{text, 0}, {STDERR_FILENO, 1}, {STDERR_FILENO, 2}, {to, 3}, {want, 4}};
+	const struct proc_fd fds[] = {{text, 0}, {STDERR_FILENO, 1}, {STDERR_FILENO, 2}, {says, 3},
+		{w->request, 4}, {w->bell[0], 5}};
 
 	return fd_set_nonblock(w->from) ? err_set(e, ERR_IO, errno, "start %s", w->file)
-					: proc_start(&(struct proc_spec){.file = w->file,
-							     .argv = strvec_argv(&argv),
-							     .env = strvec_argv(&env),
-							     .cwd = top,
-							     .fds = fds,
-							     .nfds = array_len(fds),
-							     .new_session = true},
-						  &w->proc, e);
+					: begin(w,
+						  &(struct proc_spec){.file = w->file,
+							  .argv = strvec_argv(&argv),
+							  .env = strvec_argv(&env),
+							  .cwd = top,
+							  .fds = fds,
+							  .nfds = array_len(fds),
+							  .new_session = true},
+						  e);
 }
 
-/* Its whole session goes, so that nothing that a config started outlives the evaluation. */
 static int
-end(struct worker *w, int *ret_status)
+pidfd_of(const struct script_runtime *w)
 {
+	return w->keeper.pidfd >= 0 ? w->keeper.pidfd : w->proc.pidfd;
+}
+
+/* Its whole session goes, and with a keeper all that it has started. */
+static int
+end(struct script_runtime *w, int *ret_status)
+{
+	if (w->keeper.pidfd >= 0)
+		return keeper_end(&w->keeper, ret_status);
 	if (w->proc.pidfd < 0)
 		return 0;
 	/* not reaped yet, so the number still is this child's, and the group's */
@@ -189,16 +208,49 @@ end(struct worker *w, int *ret_status)
 	return proc_wait(&w->proc, ret_status);
 }
 
+static void
+forget(struct script_runtime *w)
+{
+	int status;
+
+	end(w, &status);
+	fd_close(&w->request);
+	fd_close(&w->bell[0]);
+	fd_close(&w->bell[1]);
+	fd_close(&w->from);
+	strbuf_reset(&w->said);
+	w->seen = 0;
+	free(w->file);
+	free(w->old);
+	w->file = w->old = NULL;
+}
+
+/* The paths at the end of the file, and a word that they are there: a runtime that hears nothing must not keep us. */
+static int
+ask(struct script_runtime *w, struct err *e)
+{
+	cleanup_strbuf struct strbuf paths = STRBUF_INIT;
+	struct stat st;
+
+	for (size_t i = 0; i < w->n; i++)
+		strbuf_add(&paths, w->v[i].path, strlen(w->v[i].path) + 1);
+	if (fstat(w->request, &st) ||
+		pwrite(w->request, paths.buf, paths.len, st.st_size) != (ssize_t)paths.len)
+		return err_set(e, ERR_IO, errno, "ask %s", w->file);
+	/* Its other end is held here, too: whether the runtime has ended is heard elsewhere. */
+	return fd_write_all(w->bell[1], "", 1) ? err_set(e, ERR_IO, errno, "ask %s", w->file) : 0;
+}
+
 /* ------------------------------------------------------------------ what it says */
 
 static const char *
-current(const struct worker *w)
+current(const struct script_runtime *w)
 {
 	return w->v[w->next - 1].path;
 }
 
 static int
-refuse(const struct worker *w, struct err *e, const char *text)
+refuse(const struct script_runtime *w, struct err *e, const char *text)
 {
 	return w->next ? err_set(e, ERR_CONFIG, 0, "%s: %s", current(w), text)
 		       : err_set(e, ERR_CONFIG, 0, "%s, which is to evaluate %s: %s", w->file,
@@ -206,7 +258,7 @@ refuse(const struct worker *w, struct err *e, const char *text)
 }
 
 static int
-refuse_words(const struct worker *w, struct err *e)
+refuse_words(const struct script_runtime *w, struct err *e)
 {
 	return refuse(w, e,
 		"what came from the runtime is no message of vx's: a config must not write to file "
@@ -227,7 +279,7 @@ take_names(const struct json *from, struct strvec *ret)
 }
 
 static int
-take_value(struct worker *w, const struct json *message, struct err *e)
+take_value(struct script_runtime *w, const struct json *message, struct err *e)
 {
 	const struct json *json = json_array_get(message, 2);
 	const char *why = json_c_string(json_array_get(message, 3));
@@ -247,7 +299,7 @@ take_value(struct worker *w, const struct json *message, struct err *e)
 }
 
 static int
-take_message(struct worker *w, const struct json *message, struct err *e)
+take_message(struct script_runtime *w, const struct json *message, struct err *e)
 {
 	const char *kind = json_c_string(json_array_get(message, 0));
 	const struct json *second = json_array_get(message, 1);
@@ -283,7 +335,7 @@ take_message(struct worker *w, const struct json *message, struct err *e)
 
 /* Each whole line of what was said. */
 static int
-take_lines(struct worker *w, struct err *e)
+take_lines(struct script_runtime *w, struct err *e)
 {
 	size_t start = 0;
 	char *end;
@@ -312,7 +364,7 @@ take_lines(struct worker *w, struct err *e)
 
 /* All that waits. 1: there may come more; 0: there will not; -1. */
 static int
-read_words(struct worker *w, struct err *e)
+read_words(struct script_runtime *w, struct err *e)
 {
 	enum {
 		PIECE = 64 << 10
@@ -341,7 +393,7 @@ read_words(struct worker *w, struct err *e)
 }
 
 static int
-refuse_end(struct worker *w, struct err *e)
+refuse_end(struct script_runtime *w, struct err *e)
 {
 	int status = 0;
 	const char *name;
@@ -367,7 +419,7 @@ refuse_end(struct worker *w, struct err *e)
 }
 
 static int
-refuse_time(const struct worker *w, struct err *e)
+refuse_time(const struct script_runtime *w, struct err *e)
 {
 	char text[200];
 
@@ -380,9 +432,9 @@ refuse_time(const struct worker *w, struct err *e)
 
 /* Until it is done, or has gone wrong. */
 static int
-listen_to(struct worker *w, struct err *e)
+listen_to(struct script_runtime *w, struct err *e)
 {
-	struct pollfd fds[] = {{w->from, POLLIN, 0}, {w->proc.pidfd, POLLIN, 0}};
+	struct pollfd fds[] = {{w->from, POLLIN, 0}, {pidfd_of(w), POLLIN, 0}};
 	bool open = true;
 
 	for (;;) {
@@ -416,21 +468,15 @@ listen_to(struct worker *w, struct err *e)
 }
 
 static int
-run(struct worker *w, struct err *e)
+turn(struct script_runtime *w, struct err *e)
 {
-	int r, status;
-
+	w->next = w->nvalues = 0;
+	w->done = false;
 	w->deadline_ns = clock_monotonic_ns() + w->timeout_ms * 1000000;
 	/* Before any of them reads a file that it shares with others. */
 	for (size_t i = 0; i < w->n; i++)
 		w->v[i].learned_ns = (int64_t)clock_files_ns();
-	r = start(w, e);
-	if (!r)
-		r = listen_to(w, e);
-	end(w, &status);
-	fd_close(&w->from);
-	strbuf_release(&w->said);
-	return r;
+	return ask(w, e) || listen_to(w, e) ? -1 : 0;
 }
 
 /* ------------------------------------------------------------------ evaluating */
@@ -462,40 +508,48 @@ check_paths(const char *root_path, const struct script *v, size_t n, struct err 
 	return 0;
 }
 
-/* With the first runtime that can. */
+/* With the one that runs, else the first that can. */
 static int
-evaluate(const char *root_path, struct script *v, size_t n, uint64_t timeout_ms, struct err *e)
+evaluate(struct script_runtime *w, struct err *e)
 {
 	cleanup_strbuf struct strbuf old = STRBUF_INIT;
 
+	if (pidfd_of(w) >= 0)
+		return turn(w, e);
 	for (size_t i = 0; i < array_len(runtimes); i++) {
-		cleanup_free char *file = find_runtime(&runtimes[i], root_path);
-		struct worker w = {
-			.runtime = &runtimes[i],
-			.file = file,
-			.root_path = root_path,
-			.timeout_ms = timeout_ms,
-			.v = v,
-			.n = n,
-			.proc = {.pidfd = -1},
-			.from = -1,
-			.said = STRBUF_INIT,
-		};
-		int r;
-
-		if (!file)
+		w->runtime = &runtimes[i];
+		w->file = find_runtime(&runtimes[i], w->root_path);
+		if (!w->file)
 			continue;
-		r = run(&w, e);
-		if (r || !w.old)
-			return r;
-		strbuf_addf(&old, "%s is version %s, too old", file, w.old);
-		free(w.old);
+		if (start(w, e) || turn(w, e))
+			return -1;
+		if (!w->old)
+			return 0;
+		strbuf_addf(&old, "%s is version %s, too old", w->file, w->old);
+		forget(w);
 	}
 	return err_set(e, ERR_CONFIG, 0,
-		"%s: %s; install bun, node 22.18 or later, or deno, or write %s.json", v[0].path,
+		"%s: %s; install bun, node 22.18 or later, or deno, or write %s.json", w->v[0].path,
 		old.len ? old.buf
 			: "no runtime of JavaScript is on the PATH (outside of the workspace)",
-		strstr(v[0].path, "vx.workspace.") ? "vx.workspace" : "vx.config");
+		strstr(w->v[0].path, "vx.workspace.") ? "vx.workspace" : "vx.config");
+}
+
+struct script_runtime *
+script_open(const char *root_path)
+{
+	struct script_runtime *w = xcalloc(1, sizeof(*w));
+
+	*w = (struct script_runtime){
+		.root_path = root_path,
+		.proc = {.pidfd = -1},
+		.keeper = {.pidfd = -1},
+		.request = -1,
+		.bell = {-1, -1},
+		.from = -1,
+		.said = STRBUF_INIT,
+	};
+	return w;
 }
 
 /* Each of them would start the next. */
@@ -512,22 +566,33 @@ refuse_within(const char *root_path, const struct script *v, struct err *e)
 }
 
 int
-script_evaluate(const char *root_path, struct script *v, size_t n, struct err *e)
+script_evaluate(struct script_runtime *w, struct script *v, size_t n, struct err *e)
 {
 	sigset_t signals, before;
-	uint64_t timeout_ms;
 	int r;
 
 	if (!n)
 		return 0;
-	if (refuse_within(root_path, v, e) || take_timeout(&timeout_ms, e) ||
-		check_paths(root_path, v, n, e))
+	if (refuse_within(w->root_path, v, e) || take_timeout(&w->timeout_ms, e) ||
+		check_paths(w->root_path, v, n, e))
 		return -1;
 	/* Blocked, they can be asked for: whoever stops us must not leave a config behind that loops. */
 	stop_signals(&signals);
 	if (sigprocmask(SIG_BLOCK, &signals, &before))
 		return err_set(e, ERR_IO, errno, "block signals");
-	r = evaluate(root_path, v, n, timeout_ms, e);
+	w->v = v;
+	w->n = n;
+	r = evaluate(w, e);
+	if (r)
+		forget(w);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return r;
+}
+
+void
+script_close(struct script_runtime *w)
+{
+	forget(w);
+	strbuf_release(&w->said);
+	free(w);
 }

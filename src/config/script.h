@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Configs in JavaScript and TypeScript, evaluated to JSON by a runtime of the machine (bun, node, deno): one
- * process for all of them, which runs helpers/config.mjs, a text that vx holds. Evaluating runs code of the workspace with the
+ * process for all of them, that waits for more until it is closed. It runs helpers/config.mjs, a text that vx holds. Evaluating runs code of the workspace with the
  * user's rights. What it yields is remembered elsewhere (config/evaluated.h).
  */
 #ifndef CONFIG_SCRIPT_H
@@ -34,9 +34,15 @@ extern const char *const script_endings[6];
 /* How configs may end that somebody takes for such, and that nobody reads: refused, as silence would puzzle. */
 extern const char *const script_unread_endings[5];
 
+/* For the configs of one workspace; root_path is borrowed. Nothing is started yet. */
+struct script_runtime *script_open(const char *root_path);
 /* Evaluates all, in order, up to the first that fails. The error names it, kind CONFIG; ECANCELED in e->num when
- * a stop is asked (util/stop.h), on which the runtime is killed. What they print goes to standard error. */
-int script_evaluate(const char *root_path, struct script *v, size_t n, struct err *e);
+ * a stop is asked (util/stop.h). On failure the runtime is killed, and the next call starts another. What they print goes to
+ * standard error. */
+int script_evaluate(struct script_runtime *rt, struct script *v, size_t n, struct err *e);
+/* Nothing that a config has started goes on, when this process is a reaper of its descendants, or had one start the
+ * runtime (util/keeper.h). */
+void script_close(struct script_runtime *rt);
 
 /* Which runtimes there are for the workspace (by path and stat, none is started), and which text they would run: what an
  * evaluation rests on beside the files. */

@@ -444,7 +444,9 @@ policy_withheld_text(const struct policy *p, const char *path)
 		"%s, linked as %s, is hidden from it, as its key has nothing of that project: an "
 		"edit there would not run it again",
 		project->dir, link);
-	if (task)
+	if (project->undefined)
+		strbuf_addf(&sb, "; to show it, dependsOn one of its tasks, or what is said above");
+	else if (task)
 		strbuf_addf(&sb, "; to show it, dependsOn: [\"%s#%s\"], or what is said above",
 			project->name, task->name);
 	return strbuf_take(&sb);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/affected.h"
-#include "graph/order.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
@@ -251,38 +250,29 @@ is_seed(const struct seeds *s, const struct node *n)
 	return s->whole[p->index] || s->tasks[p->index][n->def - p->def.tasks];
 }
 
-int
-touched_narrow(const struct workspace *w, const struct touched *t, struct request *requests,
-	size_t *n, struct err *e)
+void
+touched_narrow(const struct workspace *w, const struct touched *t, const struct graph *g,
+	struct request *requests, size_t *n)
 {
 	cleanup_free bool *affected = NULL;
 	struct seeds seeds;
-	struct graph g;
 	size_t left = 0;
 
 	if (t->widened_by)
-		return 0;
-	if (graph_build(w, requests, *n, &g, e))
-		return -1;
-	if (order_sort(&g, e)) {
-		graph_release(&g);
-		return -1;
-	}
+		return;
 	seeds = find_seeds(w, &t->changes);
-	affected = xcalloc(g.n + 1, sizeof(*affected));
-	for (size_t i = 0; i < g.n; i++) {
-		affected[i] = is_seed(&seeds, g.nodes[i]);
-		for (size_t d = 0; d < g.nodes[i]->ndeps && !affected[i]; d++)
-			affected[i] = affected[g.nodes[i]->deps[d]->index];
+	affected = xcalloc(g->n + 1, sizeof(*affected));
+	for (size_t i = 0; i < g->n; i++) {
+		affected[i] = is_seed(&seeds, g->nodes[i]);
+		for (size_t d = 0; d < g->nodes[i]->ndeps && !affected[i]; d++)
+			affected[i] = affected[g->nodes[i]->deps[d]->index];
 	}
 	for (size_t i = 0; i < *n; i++) {
-		const struct node *node = graph_node_of(&g, requests[i].project, requests[i].def);
+		const struct node *node = graph_node_of(g, requests[i].project, requests[i].def);
 
 		if (requests[i].anchored || affected[node->index])
 			requests[left++] = requests[i];
 	}
 	*n = left;
 	seeds_release(&seeds, w);
-	graph_release(&g);
-	return 0;
 }

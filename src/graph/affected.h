@@ -22,13 +22,14 @@ struct touched {
 	bool *projects;     /* by index: it holds a changed path */
 };
 
-/* `ref` NULL: the default base. `widening`: what every key rests on, from the root. */
+/* `ref` NULL: the default base. `widening`: what every key rests on, from the root. Of manifests that configs rest on it
+ * knows those of configs that are defined; of others any edit counts. */
 int touched_find(const struct workspace *w, const char *ref, const char *const *widening, size_t n,
 	struct touched *ret, struct err *e);
 void touched_release(struct touched *t);
 
-/* Leaves those of the requests that are affected, or anchored. */
-int touched_narrow(const struct workspace *w, const struct touched *t, struct request *requests,
-	size_t *n, struct err *e);
+/* Leaves those of the requests that are affected, or anchored. `g`: theirs, sorted. */
+void touched_narrow(const struct workspace *w, const struct touched *t, const struct graph *g,
+	struct request *requests, size_t *n);
 
 #endif

@@ -74,19 +74,35 @@ is_named(const char *name, const struct node *n)
 	       !strncmp(name, n->project->name, (size_t)(hash - name));
 }
 
+static bool
+is_there(const struct workspace *w, const struct project *p, const char *task)
+{
+	if (p)
+		return project_task(p, task);
+	for (size_t i = 0; i < w->nprojects; i++)
+		if (project_task(w->projects[i], task))
+			return true;
+	return false;
+}
+
 static int
-check_name(const struct workspace *w, const char *name, struct err *e)
+check_name(struct workspace *w, const char *name, struct err *e)
 {
 	const char *hash = strchr(name, '#');
 	cleanup_free char *project = hash ? xmemdupz(name, (size_t)(hash - name)) : NULL;
 	const struct project *p = project ? workspace_project(w, project) : NULL;
+	cleanup_scope struct scope one = scope_new(w);
 
-	if (p && project_task(p, hash + 1))
+	if (p)
+		one.has[p->index] = true;
+	else if (hash)
+		return refuse_name(w, name, NULL, e);
+	if (is_there(w, p, hash ? hash + 1 : name))
 		return 0;
-	for (size_t i = 0; i < w->nprojects && !hash; i++)
-		if (project_task(w->projects[i], name))
-			return 0;
-	return refuse_name(w, name, p, e);
+	/* Nobody that is known by now. */
+	if (workspace_define(w, p ? one.has : NULL, e))
+		return -1;
+	return is_there(w, p, hash ? hash + 1 : name) ? 0 : refuse_name(w, name, p, e);
 }
 
 int

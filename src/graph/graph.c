@@ -4,8 +4,10 @@
 #include "util/alloc.h"
 #include "util/cleanup.h"
 #include "util/err.h"
+#include "util/log.h"
 #include "util/strbuf.h"
 #include "workspace/workspace.h"
+#include <errno.h>
 
 /* A node while its edges are being found. */
 struct growing {
@@ -15,7 +17,7 @@ struct growing {
 };
 
 struct building {
-	const struct workspace *w;
+	struct workspace *w;
 	struct graph *g;
 	struct growing ***by_project; /* by project index, then by task index; NULL: none yet */
 	struct growing **items;       /* those before `done` have their edges */
@@ -24,6 +26,8 @@ struct building {
 	uint32_t walk;
 	struct project **stack;
 	struct htab task_names; /* every task name that some project declares */
+	size_t nunnamed;        /* of the projects: undefined when they were collected */
+	bool names_are_lost;    /* a config that would be needed for them fails */
 };
 
 static struct growing *
@@ -186,6 +190,66 @@ check_unheld(
 	return refuse(b, it, d, e, what.buf, tail.buf);
 }
 
+static void
+collect_task_names(struct building *b)
+{
+	for (size_t i = 0; i < b->w->nprojects; i++) {
+		const struct projectdef *def = &b->w->projects[i]->def;
+
+		for (size_t j = 0; j < def->ntasks; j++)
+			htab_put(&b->task_names, def->tasks[j].name, &def->tasks[j]);
+	}
+	b->nunnamed = b->w->nundefined;
+}
+
+static bool
+is_held(struct building *b, const char *task)
+{
+	bool held = htab_findn(&b->task_names, task, strlen(task));
+
+	if (held || b->nunnamed == b->w->nundefined)
+		return held;
+	collect_task_names(b);
+	return htab_findn(&b->task_names, task, strlen(task));
+}
+
+/*
+ * Nobody that is known by now has the task, so that the scripts of all are needed to tell whether it is a slip. Where one of
+ * them fails that has nothing else to do with the run, the name is let through. 1: all are known.
+ */
+static int
+define_all(struct building *b, const struct depspec *d, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (b->names_are_lost)
+		return 0;
+	if (!workspace_define(b->w, NULL, &why))
+		return 1;
+	if (why.num == ECANCELED) {
+		*e = why;
+		return -1;
+	}
+	log_debug("config", "whether anybody has %s is not known: %s", d->text, why.text);
+	b->names_are_lost = true;
+	return 0;
+}
+
+static int
+add_upstream(struct building *b, struct growing *it, const struct depspec *d, struct err *e)
+{
+	if (!strchr(d->task, '*') && !is_held(b, d->task)) {
+		int r = b->w->nundefined ? define_all(b, d, e) : 1;
+
+		if (r <= 0)
+			return r;
+		if (!is_held(b, d->task))
+			return check_unheld(b, it, d, e);
+	}
+	add_frontier(b, it, d->task);
+	return 0;
+}
+
 static int
 add_dependency(struct building *b, struct growing *it, const struct depspec *d, struct err *e)
 {
@@ -201,27 +265,81 @@ add_dependency(struct building *b, struct growing *it, const struct depspec *d, 
 			return refuse_project(b, it, d, e);
 		break;
 	case DEP_UPSTREAM:
-		if (!pattern && !htab_findn(&b->task_names, d->task, strlen(d->task)))
-			return check_unheld(b, it, d, e);
-		add_frontier(b, it, d->task);
-		return 0;
+		return add_upstream(b, it, d, e);
 	}
 	if (!add_holder(b, it, p, d->task) && !pattern)
 		return refuse_task(b, it, d, p, e);
 	return 0;
 }
 
+/* The scripts that the next nodes need: of a project that is named, and for "^" of all that this one reaches. */
+static int
+define_next(struct building *b, struct err *e)
+{
+	cleanup_free bool *named = NULL, *reaching = NULL;
+
+	if (!b->w->nundefined)
+		return 0;
+	named = xcalloc(b->w->nprojects, sizeof(*named));
+	reaching = xcalloc(b->w->nprojects, sizeof(*reaching));
+	for (size_t i = b->done; i < b->n; i++) {
+		const struct node *n = &b->items[i]->n;
+
+		for (size_t k = 0; k < n->def->ndepends_on; k++) {
+			const struct depspec *d = &n->def->depends_on[k];
+			const struct project *p =
+				d->form == DEP_PROJECT ? workspace_project(b->w, d->project) : NULL;
+
+			if (p)
+				named[p->index] = true;
+			reaching[n->project->index] |= d->form == DEP_UPSTREAM;
+		}
+	}
+	return workspace_define_reached(b->w, reaching, named, e);
+}
+
 static int
 expand(struct building *b, struct err *e)
 {
 	while (b->done < b->n) {
-		struct growing *it = b->items[b->done++];
+		size_t end = b->n;
 
-		for (size_t i = 0; i < it->n.def->ndepends_on; i++)
-			if (add_dependency(b, it, &it->n.def->depends_on[i], e) < 0)
-				return -1;
+		if (define_next(b, e))
+			return -1;
+		while (b->done < end) {
+			struct growing *it = b->items[b->done++];
+
+			for (size_t i = 0; i < it->n.def->ndepends_on; i++)
+				if (add_dependency(b, it, &it->n.def->depends_on[i], e) < 0)
+					return -1;
+		}
 	}
 	return 0;
+}
+
+int
+graph_define_around(struct graph *g, struct err *e)
+{
+	struct workspace *w = g->w;
+	cleanup_free bool *around = NULL;
+
+	if (!w->nundefined)
+		return 0;
+	around = xcalloc(w->nprojects, sizeof(*around));
+	for (size_t i = 0; i < g->n; i++) {
+		const struct cachedef *cache = g->nodes[i]->def->cache;
+
+		if (!cache ||
+			(!cache->workspace_files.npos && !taskdef_leaves_project(g->nodes[i]->def)))
+			continue;
+		for (size_t k = 0; k < w->nprojects; k++) {
+			const char *dir = w->projects[k]->dir;
+
+			around[k] |= globset_may_match_below(&cache->workspace_files, dir) ||
+				     globset_may_match_below(&cache->outputs, dir);
+		}
+	}
+	return workspace_define(w, around, e);
 }
 
 static int
@@ -307,20 +425,8 @@ store(struct building *b)
 		}
 }
 
-static void
-collect_task_names(struct building *b)
-{
-	htab_init(&b->task_names);
-	for (size_t i = 0; i < b->w->nprojects; i++) {
-		const struct projectdef *def = &b->w->projects[i]->def;
-
-		for (size_t j = 0; j < def->ntasks; j++)
-			htab_put(&b->task_names, def->tasks[j].name, &def->tasks[j]);
-	}
-}
-
 int
-graph_build(const struct workspace *w, const struct request *requested, size_t n, struct graph *ret,
+graph_build(struct workspace *w, const struct request *requested, size_t n, struct graph *ret,
 	struct err *e)
 {
 	struct graph g = {.w = w};
@@ -329,6 +435,7 @@ graph_build(const struct workspace *w, const struct request *requested, size_t n
 
 	arena_init(&g.arena);
 	htab_init(&g.by_id);
+	htab_init(&b.task_names);
 	collect_task_names(&b);
 	b.by_project = xcalloc(w->nprojects, sizeof(*b.by_project));
 	b.seen = xcalloc(w->nprojects, sizeof(*b.seen));

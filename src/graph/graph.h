@@ -43,14 +43,15 @@ static inline bool node_is_group(const struct node *n);
 static inline bool node_is_idle(const struct node *n);
 
 struct graph {
-	const struct workspace *w; /* that it was built from */
+	struct workspace *w; /* that it was built from */
 	struct arena arena;
 	struct node **nodes; /* sorted by id before order_sort, in dependency order after */
 	size_t n;
 	struct htab by_id;
 };
 
-/* Links `requested` (each a project and one of its tasks) and what they need. Errors name the task,
+/* Links `requested` (each a project and one of its tasks) and what they need, and has the scripts of the projects evaluated
+ * that this leads to. Errors name the task,
  * the config's place, the dependsOn entry, and the nearest name. Iterative: 50,000-deep chains
  * work. */
 struct request {
@@ -58,13 +59,17 @@ struct request {
 	struct taskdef *def;
 	bool anchored; /* named with its project: no scope is asked about it */
 };
-int graph_build(const struct workspace *w, const struct request *requested, size_t n,
-	struct graph *ret, struct err *e);
+int graph_build(struct workspace *w, const struct request *requested, size_t n, struct graph *ret,
+	struct err *e);
 void graph_release(struct graph *g);
 struct node *graph_node(const struct graph *g, const char *id);
 /* That of the task, which is in the graph. */
 struct node *graph_node_of(
 	const struct graph *g, const struct project *p, const struct taskdef *def);
+
+/* Has the scripts of the projects evaluated into which files of the graph's tasks may reach (workspaceFiles): what is
+ * declared there may be in their way. */
+int graph_define_around(struct graph *g, struct err *e);
 
 /* Refuses tasks whose outputs provably overlap (spec/config.md §3, graph-level output rules), and
  * cached tasks whose inputs can match another task's outputs; names both

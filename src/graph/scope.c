@@ -289,7 +289,7 @@ match_tag(const struct workspace *w, const char *pattern, struct scope *ret)
 }
 
 static int
-match_base(const struct workspace *w, const struct filter *f, struct scope *ret, struct err *e)
+match_base(struct workspace *w, const struct filter *f, struct scope *ret, struct err *e)
 {
 	const struct project *p;
 
@@ -300,6 +300,8 @@ match_base(const struct workspace *w, const struct filter *f, struct scope *ret,
 	if (is_dir_filter(f->base))
 		return match_dir(w, f, ret, e);
 	if (tag_of(f)) {
+		if (workspace_define(w, NULL, e))
+			return -1;
 		match_tag(w, tag_of(f), ret);
 		return 0;
 	}
@@ -487,12 +489,15 @@ refuse_empty_walk(const struct workspace *w, const struct filter *f, const struc
 
 /* Leaves what has changed since, or also what depends on such a one. */
 static int
-keep_changed(const struct workspace *w, const struct filter *f, struct scope_bases *bases,
+keep_changed(struct workspace *w, const struct filter *f, struct scope_bases *bases,
 	struct scope *matched, struct err *e)
 {
 	cleanup_scope struct scope changed = scope_new(w), above = scope_new(w);
 	const struct touched *t;
 
+	/* What configs rest on has changed, too. */
+	if (workspace_define(w, NULL, e))
+		return -1;
 	if (scope_touched(w, bases, f->ref, &t, e))
 		return err_wrap(e, "--filter \"%s\"", f->text);
 	if (!w->nprojects)
@@ -508,7 +513,7 @@ keep_changed(const struct workspace *w, const struct filter *f, struct scope_bas
 }
 
 static int
-filter_apply(const struct workspace *w, const struct filter *f, struct scope_bases *bases,
+filter_apply(struct workspace *w, const struct filter *f, struct scope_bases *bases,
 	struct scope *ret, struct err *e)
 {
 	cleanup_scope struct scope matched = scope_new(w);
@@ -519,6 +524,11 @@ filter_apply(const struct workspace *w, const struct filter *f, struct scope_bas
 	if (!scope_size(&matched))
 		return refuse_unmatched(w, f, e);
 	if (f->ref && keep_changed(w, f, bases, &matched, e))
+		return -1;
+	/* Any config may name what it depends on. */
+	if (f->up && workspace_define(w, NULL, e))
+		return -1;
+	if (f->down && workspace_define_reached(w, matched.has, NULL, e))
 		return -1;
 	if (f->up)
 		walk(w, &matched, true, &around);
@@ -540,8 +550,8 @@ filter_apply(const struct workspace *w, const struct filter *f, struct scope_bas
 }
 
 int
-scope_filter(const struct workspace *w, const char *const *filters, size_t n,
-	struct scope_bases *bases, struct scope *ret, struct err *e)
+scope_filter(struct workspace *w, const char *const *filters, size_t n, struct scope_bases *bases,
+	struct scope *ret, struct err *e)
 {
 	cleanup_scope struct scope excluded = scope_new(w);
 	bool includes = false, by_diff = false;

@@ -43,8 +43,9 @@ int scope_touched(const struct workspace *w, struct scope_bases *b, const char *
 
 /* Adds what the filters select. Includes are united first, then every "!" is applied, in whatever
  * order they stand; exclusions alone mean all but them. A filter that selects nothing is refused, but for one
- * that has a "[ref]": then nothing has changed. */
-int scope_filter(const struct workspace *w, const char *const *filters, size_t n,
+ * that has a "[ref]": then nothing has changed. What a filter asks of configs has their scripts evaluated: tags, dependents and
+ * what has changed those of all projects, dependencies those on the way. */
+int scope_filter(struct workspace *w, const char *const *filters, size_t n,
 	struct scope_bases *bases, struct scope *ret, struct err *e);
 
 /* "@scope/name" without "@scope/". Borrowed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "graph/select.h"
 #include "graph/affected.h"
+#include "graph/order.h"
 #include "graph/scope.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -14,7 +15,7 @@ enum {
 };
 
 static int
-find_scope(const struct workspace *w, const struct selection *s, struct scope_bases *bases,
+find_scope(struct workspace *w, const struct selection *s, struct scope_bases *bases,
 	struct scope *ret, struct err *e)
 {
 	const struct project *here;
@@ -141,7 +142,7 @@ find_stray(const struct selection *s, const char *word)
 
 /* "app has no task …", or "no selected project declares …", and where it can be found instead. */
 static int
-refuse_bare(const struct workspace *w, const struct selection *s, const struct scope *scope,
+refuse_bare(struct workspace *w, const struct selection *s, const struct scope *scope,
 	const char *task, struct err *e)
 {
 	cleanup_free const char **holders = xcalloc(w->nprojects, sizeof(*holders));
@@ -182,11 +183,13 @@ refuse_bare(const struct workspace *w, const struct selection *s, const struct s
 }
 
 static int
-pick_bare(const struct workspace *w, const struct selection *s, const struct scope *scope,
+pick_bare(struct workspace *w, const struct selection *s, const struct scope *scope,
 	const char *task, struct picked *ret, struct err *e)
 {
 	bool any = false;
 
+	if (workspace_define(w, scope->has, e))
+		return -1;
 	for (size_t i = 0; i < w->nprojects; i++) {
 		struct taskdef *def = scope->has[i] ? project_task(w->projects[i], task) : NULL;
 
@@ -195,7 +198,12 @@ pick_bare(const struct workspace *w, const struct selection *s, const struct sco
 		pick(ret, w->projects[i], def, false);
 		any = true;
 	}
-	if (any || (ret->by_diff && is_declared(w, task)))
+	if (any)
+		return 0;
+	/* Who else has it? */
+	if (workspace_define(w, NULL, e))
+		return -1;
+	if (ret->by_diff && is_declared(w, task))
 		return 0;
 	return refuse_bare(w, s, scope, task, e);
 }
@@ -229,15 +237,15 @@ refuse_project(const struct workspace *w, const char *word, const char *name, co
 }
 
 static int
-pick_anchored(const struct workspace *w, const char *word, const char *hash, struct picked *ret,
-	struct err *e)
+pick_anchored(
+	struct workspace *w, const char *word, const char *hash, struct picked *ret, struct err *e)
 {
 	cleanup_free char *name = xmemdupz(word, (size_t)(hash - word));
 	cleanup_strbuf struct strbuf text = STRBUF_INIT, prefix = STRBUF_INIT;
 	const char *task = hash + 1;
 	struct project *p;
 	struct taskdef *def;
-	struct scope one;
+	cleanup_scope struct scope one = {0};
 	struct htab tasks;
 
 	if (!*name || !*task)
@@ -246,6 +254,10 @@ pick_anchored(const struct workspace *w, const char *word, const char *hash, str
 	p = workspace_project(w, name);
 	if (!p)
 		return refuse_project(w, word, name, task, e);
+	one = scope_new(w);
+	one.has[p->index] = true;
+	if (workspace_define(w, one.has, e))
+		return -1;
 	def = project_task(p, task);
 	if (def) {
 		pick(ret, p, def, true);
@@ -254,26 +266,23 @@ pick_anchored(const struct workspace *w, const char *word, const char *hash, str
 	strbuf_addf(&text, "\"%s\": %s has no task \"%s\"", word,
 		p->is_root ? "the root project" : p->name, task);
 	strbuf_addf(&prefix, "%s#", name);
-	one = scope_new(w);
-	one.has[p->index] = true;
 	task_names(w, &one, &tasks);
 	add_task_hint(&text, task, prefix.buf, &tasks);
 	htab_release(&tasks);
-	scope_release(&one);
 	return err_set(
 		e, ERR_USAGE, 0, "%s%s", text.buf, p->config ? "" : " (it has no vx.config.json)");
 }
 
 /* No task named: what could have been. */
 static int
-refuse_none(const struct workspace *w, const struct selection *s, struct scope_bases *bases,
-	struct err *e)
+refuse_none(
+	struct workspace *w, const struct selection *s, struct scope_bases *bases, struct err *e)
 {
 	cleanup_scope struct scope scope = scope_new(w);
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	struct htab tasks;
 
-	if (find_scope(w, s, bases, &scope, e) < 0)
+	if (find_scope(w, s, bases, &scope, e) < 0 || workspace_define(w, scope.has, e))
 		return -1;
 	strbuf_adds(&text, "no task named");
 	task_names(w, &scope, &tasks);
@@ -296,7 +305,7 @@ has_ref(const char *filter)
 }
 
 static int
-pick_all(const struct workspace *w, const struct selection *s, struct scope_bases *bases,
+pick_all(struct workspace *w, const struct selection *s, struct scope_bases *bases,
 	struct picked *ret, struct err *e)
 {
 	cleanup_scope struct scope scope = scope_new(w);
@@ -328,18 +337,27 @@ pick_all(const struct workspace *w, const struct selection *s, struct scope_base
 	return 0;
 }
 
-/* --affected: what of the picked tasks is. */
+/* --affected: what of the picked tasks is. Their graph comes first, which defines all that they need: what the configs rest
+ * on says which changes count. */
 static int
-narrow(const struct workspace *w, const struct selection *s, struct scope_bases *bases,
-	struct picked *p, struct err *e)
+narrow(struct workspace *w, const struct selection *s, struct scope_bases *bases, struct picked *p,
+	struct err *e)
 {
 	const struct touched *t;
+	struct graph g;
+	int r;
 
 	if (!s->affected)
 		return 0;
-	if (scope_touched(w, bases, s->base, &t, e))
-		return err_wrap(e, "--affected%s%s", s->base ? "=" : "", s->base ? s->base : "");
-	return touched_narrow(w, t, p->v, &p->n, e);
+	if (graph_build(w, p->v, p->n, &g, e))
+		return -1;
+	r = order_sort(&g, e);
+	if (!r && scope_touched(w, bases, s->base, &t, e))
+		r = err_wrap(e, "--affected%s%s", s->base ? "=" : "", s->base ? s->base : "");
+	if (!r)
+		touched_narrow(w, t, &g, p->v, &p->n);
+	graph_release(&g);
+	return r;
 }
 
 /* What there is to say of the base, of --affected if that was asked, else of the first filter. */
@@ -368,8 +386,7 @@ tell_base(const struct workspace *w, const struct selection *s, struct scope_bas
 }
 
 int
-select_requests(
-	const struct workspace *w, const struct selection *s, struct selected *ret, struct err *e)
+select_requests(struct workspace *w, const struct selection *s, struct selected *ret, struct err *e)
 {
 	struct scope_bases bases = {.widening = s->widening, .nwidening = s->nwidening};
 	struct picked p = {0};
@@ -407,7 +424,7 @@ selected_release(struct selected *s)
 }
 
 int
-select_choices(const struct workspace *w, const struct selection *s, struct select_choice **ret,
+select_choices(struct workspace *w, const struct selection *s, struct select_choice **ret,
 	size_t *ret_n, struct err *e)
 {
 	struct scope_bases bases = {.widening = s->widening, .nwidening = s->nwidening};
@@ -417,7 +434,7 @@ select_choices(const struct workspace *w, const struct selection *s, struct sele
 	int r = find_scope(w, s, &bases, &scope, e);
 
 	scope_bases_release(&bases);
-	if (r < 0)
+	if (r < 0 || workspace_define(w, scope.has, e))
 		return -1;
 	task_names(w, &scope, &tasks);
 	v = xcalloc(tasks.n + 1, sizeof(*v));

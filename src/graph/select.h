@@ -34,16 +34,18 @@ struct selected {
 };
 void selected_release(struct selected *s);
 
+/* Both have the scripts of those projects evaluated that they have to know. */
+
 /* Every name must resolve somewhere; else the error has the nearest name or lists what exists. *ret is empty
  * before. */
 int select_requests(
-	const struct workspace *w, const struct selection *s, struct selected *ret, struct err *e);
+	struct workspace *w, const struct selection *s, struct selected *ret, struct err *e);
 
 /* The tasks that could be named without a project, each name once, in the order of projects. */
 struct select_choice {
 	const char *name, *description; /* NULL: none; borrowed from the workspace */
 };
-int select_choices(const struct workspace *w, const struct selection *s, struct select_choice **ret,
+int select_choices(struct workspace *w, const struct selection *s, struct select_choice **ret,
 	size_t *ret_n, struct err *e);
 
 #endif

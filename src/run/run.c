@@ -204,7 +204,7 @@ link_tasks(struct run *r, const struct run_options *o, struct err *e)
 						    picked.since, picked.by)
 					  : xstrdup(picked.since);
 	ret = graph_build(&r->w, picked.v, picked.n, &r->g, e) || order_sort(&r->g, e) ||
-			      graph_check_outputs(&r->g, e) ||
+			      graph_define_around(&r->g, e) || graph_check_outputs(&r->g, e) ||
 			      (o->leave_out &&
 				      graph_leave_out(&r->g, (const char *const *)o->left_out.v,
 					      o->left_out.n, e))
@@ -255,6 +255,7 @@ load(struct run *r, const struct run_options *o, struct err *e)
 		settings_apply_env(&r->w.settings);
 		warn_timeout(&r->w.settings);
 		ret = link_tasks(r, o, e);
+		workspace_settle(&r->w);
 	}
 	/* Always finished: its process must not be left behind. */
 	if (files_finish(&rq, r->root.fd, &r->files, &git) && !ret) {

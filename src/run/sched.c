@@ -562,6 +562,9 @@ look_ahead(struct sched *s)
 
 	for (size_t i = 0; i < p->w->nprojects; i++)
 		all += p->w->projects[i]->def.ntasks;
+	/* Of a project that nobody has asked for as many as the others have. */
+	if (p->w->nundefined < p->w->nprojects)
+		all = all * p->w->nprojects / (p->w->nprojects - p->w->nundefined);
 	if (!s->o->index || !s->o->read_cache || p->g->n < all / 2)
 		return;
 	if (index_look_ahead(s->o->index, p->w->rootfd, &e))

@@ -143,7 +143,10 @@ evaluate(int fd, struct candidate *c, const char *name, const struct search *s, 
 		c->settings.json = xmemdupz(json, c->settings.len);
 		evaluated_needs(memory, name, &c->settings.needs, &c->settings.manifests);
 	} else {
-		r = script_evaluate(c->dir, &c->settings, 1, e);
+		struct script_runtime *rt = script_open(c->dir);
+
+		r = script_evaluate(rt, &c->settings, 1, e);
+		script_close(rt);
 	}
 	evaluated_close(memory, false);
 	return r;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "workspace/workspace.h"
 #include "config/evaluated.h"
-#include "config/json.h"
 #include "config/script.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
@@ -11,51 +10,11 @@
 #include "util/fs.h"
 #include "util/path.h"
 #include "util/strbuf.h"
-#include "workspace/edges.h"
-#include "workspace/manifest.h"
 #include "workspace/members.h"
-#include "workspace/pnpm.h"
 #include "workspace/root.h"
 #include "workspace/sources.h"
+#include "workspace/workspace-private.h"
 #include <dirent.h>
-
-/* A project while it is being loaded; the manifest is needed until the edges are known. */
-struct loaded {
-	struct project p;
-	struct manifest manifest;
-	const char *manifest_shown;
-	bool named; /* by its manifest or config, not by its directory */
-};
-
-enum {
-	UNMET_SHOWN = 8
-};
-
-/* Projects whose config has to be evaluated, all at once when all are found. */
-struct unevaluated {
-	struct loaded **items;
-	size_t n, cap;
-};
-
-struct loading {
-	struct workspace *w;
-	const struct root *root;
-	struct sources *sources;
-	struct evaluated *evaluated;
-	struct unevaluated unevaluated;
-	/* The directory of the last member: the next one is often beside it. */
-	char *parent;
-	int parentfd;
-	/* The last config that was parsed: often the next one says the same. */
-	struct strbuf config_text;
-	struct json_doc config;
-	struct strbuf shown; /* the file that is being read */
-	struct loaded **items;
-	size_t n, cap;
-	size_t nfar; /* tasks for workspace.far */
-	const char **notes;
-	size_t nnotes, notes_cap;
-};
 
 /* The files that make a directory a project. */
 struct marks {
@@ -216,8 +175,8 @@ dir_shown(const char *dir)
 	return *dir ? dir : "the workspace root";
 }
 
-static void
-note(struct loading *l, const char *text)
+void
+workspace_note(struct loading *l, const char *text)
 {
 	GROW(l->notes, l->nnotes + 1, l->notes_cap);
 	l->notes[l->nnotes++] = text;
@@ -335,123 +294,6 @@ recall_member(struct loading *l, const char *member, struct found *f)
 	return true;
 }
 
-/* Into l->config. */
-static int
-parse_config(struct loading *l, const char *text, size_t len, const char *shown, struct err *e)
-{
-	if (l->config.root && l->config_text.len == len && !memcmp(l->config_text.buf, text, len)) {
-		l->config.file = shown;
-		return 0;
-	}
-	json_doc_release(&l->config);
-	strbuf_reset(&l->config_text);
-	strbuf_add(&l->config_text, text, len);
-	return json_parse(text, len, shown, true, &l->config, e);
-}
-
-/* It is called as its directory, which cannot be. */
-static int
-refuse_dir_name(const struct project *p, struct err *e)
-{
-	cleanup_free char *file =
-		path_join(p->dir, p->has_manifest ? "package.json" : "vx.config.json");
-	const char *shown = p->config && !p->has_manifest ? p->config : file;
-	cleanup_strbuf struct strbuf text = STRBUF_INIT;
-
-	strbuf_add_sanitised(&text, shown, strlen(shown));
-	strbuf_adds(&text, ": the project has no name but its directory's, \"");
-	strbuf_add_sanitised(&text, p->name, strlen(p->name));
-	return err_set(e, ERR_CONFIG, 0, "%s\", and that %s: write \"name\": \"another-name\" here",
-		text.buf, manifest_name_fault(p->name));
-}
-
-static int
-choose_name(struct loading *l, struct loaded *it, struct err *e)
-{
-	struct project *p = &it->p;
-	const char *manifest_shown = it->manifest_shown;
-
-	it->named = it->manifest.name || p->def.name;
-	if (it->manifest.name) {
-		p->name = it->manifest.name;
-		if (p->def.name && strcmp(p->def.name, p->name))
-			note(l, arena_printf(&l->w->arena,
-					"%s: \"name\": \"%s\" is not used: %s says \"%s\"",
-					p->config, p->def.name, manifest_shown, p->name));
-		return 0;
-	}
-	/* The root's directory is called as whoever cloned it wished: no name of the project. */
-	p->name = p->def.name ? p->def.name : p->is_root ? "//" : path_base(p->dir);
-	if (p->is_root && !p->def.name)
-		return 0;
-	if (p->def.name)
-		return manifest_check_name(p->name, p->config, e);
-	return manifest_name_fault(p->name) ? refuse_dir_name(p, e) : 0;
-}
-
-static size_t
-count_far(const struct projectdef *def)
-{
-	size_t n = 0;
-
-	for (size_t k = 0; k < def->ntasks; k++)
-		n += taskdef_leaves_project(&def->tasks[k]);
-	return n;
-}
-
-/* From the text of its config, or what that yielded; NULL: it has none. */
-static int
-define_project(struct loading *l, struct loaded *it, const char *config, size_t len, bool evaluated,
-	struct err *e)
-{
-	if (config) {
-		if (parse_config(l, config, len, it->p.config, e) < 0)
-			return -1;
-		l->config.evaluated = evaluated;
-		if (projectdef_parse(&l->config, it->p.dir, &l->w->arena, &it->p.def, e) < 0)
-			return -1;
-		l->nfar += count_far(&it->p.def);
-	}
-	return choose_name(l, it, e);
-}
-
-static const char **
-take_names(struct loading *l, const struct strvec *from)
-{
-	const char **names = arena_array(&l->w->arena, from->n, const char *);
-
-	for (size_t i = 0; i < from->n; i++)
-		names[i] = arena_strdup(&l->w->arena, from->v[i]);
-	return names;
-}
-
-static struct rests
-take_rests(struct loading *l, const struct strvec *needs, const struct strvec *manifests, bool any)
-{
-	return (struct rests){
-		take_names(l, needs), needs->n, take_names(l, manifests), manifests->n, any};
-}
-
-/* From what is remembered of it, or later. */
-static int
-define_by_script(struct loading *l, struct loaded *it, struct err *e)
-{
-	struct unevaluated *u = &l->unevaluated;
-	size_t len;
-	const char *json = evaluated_get(l->evaluated, it->p.config, &len);
-
-	if (json) {
-		cleanup_strvec struct strvec needs = STRVEC_INIT, manifests = STRVEC_INIT;
-
-		evaluated_needs(l->evaluated, it->p.config, &needs, &manifests);
-		it->p.rests = take_rests(l, &needs, &manifests, false);
-		return define_project(l, it, json, len, true, e);
-	}
-	GROW(u->items, u->n + 1, u->cap);
-	u->items[u->n++] = it;
-	return 0;
-}
-
 static int
 load_project(struct loading *l, const char *dir, const struct found *f, struct err *e)
 {
@@ -471,35 +313,17 @@ load_project(struct loading *l, const char *dir, const struct found *f, struct e
 		return -1;
 	if (f->marks.nconfigs)
 		it->p.config = shown_path(l, dir, f->marks.configs[0]);
-	if (is_script(&f->marks) ? define_by_script(l, it, e) < 0
-				 : define_project(l, it, f->of[SOURCE_CONFIG].text,
-					   f->of[SOURCE_CONFIG].len, false, e) < 0)
+	it->p.undefined = is_script(&f->marks);
+	l->w->nundefined += it->p.undefined;
+	if (it->p.undefined)
+		it->p.name = it->manifest.name;
+	else if (workspace_define_data(
+			 l, it, f->of[SOURCE_CONFIG].text, f->of[SOURCE_CONFIG].len, e) < 0)
 		return -1;
 	GROW(l->items, l->n + 1, l->cap);
 	l->items[l->n++] = it;
 	htab_put(&l->w->by_dir, it->p.dir, &it->p);
 	return 0;
-}
-
-static int
-evaluate_all(struct loading *l, struct err *e)
-{
-	const struct unevaluated *u = &l->unevaluated;
-	cleanup_free struct script *v = xcalloc(u->n + 1, sizeof(*v));
-	int r;
-
-	for (size_t i = 0; i < u->n; i++)
-		v[i].path = u->items[i]->p.config;
-	r = script_evaluate(l->root->path, v, u->n, e);
-	for (size_t i = 0; i < u->n; i++) {
-		if (!r)
-			r = define_project(l, u->items[i], v[i].json, v[i].len, true, e);
-		if (!r)
-			evaluated_put(l->evaluated, &v[i]);
-		u->items[i]->p.rests = take_rests(l, &v[i].needs, &v[i].manifests, v[i].reads_any);
-		script_release(&v[i]);
-	}
-	return r;
 }
 
 /* A glob may name what is not there, or a file: then there is no member. */
@@ -651,10 +475,11 @@ check_members(struct loading *l, const bool *hit, struct err *e)
 	if (!l->n || (is_ours && positive && missed.n == positive))
 		return refuse_no_project(l, &missed, e);
 	for (size_t i = 0; i < missed.n; i++)
-		note(l, arena_printf(&l->w->arena,
-				"%s: %s: \"%s\" matches no directory with a vx.config.json or "
-				"package.json",
-				l->root->source, field_of(l->root->source), missed.v[i]));
+		workspace_note(
+			l, arena_printf(&l->w->arena,
+				   "%s: %s: \"%s\" matches no directory with a vx.config.json or "
+				   "package.json",
+				   l->root->source, field_of(l->root->source), missed.v[i]));
 	return 0;
 }
 
@@ -745,21 +570,6 @@ compare_dir(const void *a, const void *b)
 		(*(struct project *const *)a)->dir, (*(struct project *const *)b)->dir);
 }
 
-/* Most workspaces have none: they were counted as their configs were read. */
-static void
-list_far(struct loading *l)
-{
-	struct workspace *w = l->w;
-
-	if (!l->nfar)
-		return;
-	w->far = arena_array(&w->arena, l->nfar, const struct taskdef *);
-	for (size_t i = 0; i < w->nprojects; i++)
-		for (size_t k = 0; k < w->projects[i]->def.ntasks; k++)
-			if (taskdef_leaves_project(&w->projects[i]->def.tasks[k]))
-				w->far[w->nfar++] = &w->projects[i]->def.tasks[k];
-}
-
 /* While they stand as they were found, nearly in that order. */
 static void
 link_nested(struct loading *l)
@@ -799,46 +609,6 @@ link_nested(struct loading *l)
 	}
 }
 
-static int
-link_edges(struct loading *l, struct err *e)
-{
-	struct workspace *w = l->w;
-	cleanup_free const struct manifest **manifests = xcalloc(l->n, sizeof(*manifests));
-	cleanup_free struct catalog_entry *catalogs = NULL;
-	cleanup_strvec struct strvec unmet = STRVEC_INIT;
-	const struct manifest *root = NULL;
-	struct pnpm pnpm = {0};
-	size_t n;
-	int r;
-
-	for (size_t i = 0; i < l->n; i++) {
-		manifests[i] = &l->items[i]->manifest;
-		if (l->items[i]->p.is_root)
-			root = manifests[i];
-	}
-	if (pnpm_load(l->root->fd, "pnpm-workspace.yaml", &w->arena, &pnpm, e) < 0)
-		return -1;
-	n = pnpm.ncatalogs + (root ? root->ncatalogs : 0);
-	catalogs = xcalloc(n, sizeof(*catalogs));
-	for (size_t i = 0; i < n; i++)
-		catalogs[i] =
-			i < pnpm.ncatalogs ? pnpm.catalogs[i] : root->catalogs[i - pnpm.ncatalogs];
-	r = edges_link(w,
-		&(struct edge_sources){
-			.manifests = manifests,
-			.catalogs = catalogs,
-			.ncatalogs = n,
-			.is_whole = !w->settings.projects,
-		},
-		&unmet, e);
-	for (size_t i = 0; i < unmet.n && i < UNMET_SHOWN; i++)
-		note(l, arena_strdup(&w->arena, unmet.v[i]));
-	if (unmet.n > UNMET_SHOWN)
-		note(l, arena_printf(&w->arena, "and %zu more \"workspace:\" entries are not met",
-				unmet.n - UNMET_SHOWN));
-	return r;
-}
-
 /* Evaluated before there was a place to remember it in. */
 static void
 remember_settings(struct loading *l)
@@ -858,65 +628,86 @@ load(struct loading *l, struct err *e)
 	if (settings_load(l->root->fd, &l->root->settings, &w->arena, &w->settings, e) < 0)
 		return -1;
 	remember_settings(l);
-	w->rests = take_rests(l, &l->root->settings.needs, &l->root->settings.manifests,
+	w->rests = workspace_take_rests(w, &l->root->settings.needs, &l->root->settings.manifests,
 		l->root->settings.reads_any);
-	if (load_members(l, e) < 0 || evaluate_all(l, e) < 0)
+	if (load_members(l, e) < 0 || workspace_define_nameless(l, e) < 0)
 		return -1;
 	link_nested(l);
-	if (index_names(l, e) < 0)
-		return -1;
-	list_far(l);
-	if (link_edges(l, e) < 0)
-		return -1;
+	return index_names(l, e) < 0 || workspace_link(l, e) ? -1 : 0;
+}
+
+static void
+loading_free(struct loading *l, bool keep)
+{
+	sources_close(l->sources, keep);
+	evaluated_close(l->evaluated, keep);
+	script_close(l->runtime);
+	free(l->parent);
+	fd_close(&l->parentfd);
+	json_doc_release(&l->config);
+	strbuf_release(&l->config_text);
+	strbuf_release(&l->shown);
+	free(l->items);
+	free(l->manifests);
+	free(l->catalogs);
+	free(l->notes);
+	free(l);
+}
+
+void
+workspace_settle(struct workspace *w)
+{
+	struct loading *l = w->loading;
+
+	if (!l)
+		return;
+	for (size_t i = 0; i < w->nprojects; i++)
+		if (w->projects[i]->undefined)
+			evaluated_keep(l->evaluated, w->projects[i]->config);
 	w->notes = arena_array(&w->arena, l->nnotes, const char *);
 	for (size_t i = 0; i < l->nnotes; i++)
 		w->notes[w->nnotes++] = l->notes[i];
-	return 0;
+	loading_free(l, true);
+	w->loading = NULL;
 }
 
 int
 workspace_load(const struct root *root, int statefd, struct workspace *ret, struct err *e)
 {
-	struct workspace w = {.rootfd = root->fd};
-	struct loading l = {
-		.w = &w,
+	struct workspace *w = ret;
+	struct loading *l = xcalloc(1, sizeof(*l));
+
+	*w = (struct workspace){.rootfd = root->fd, .loading = l};
+	*l = (struct loading){
+		.w = w,
 		.root = root,
 		.sources = sources_open(statefd),
 		.evaluated = evaluated_open(statefd, root->fd, root->path),
+		.runtime = script_open(root->path),
 		.parentfd = -1,
 		.config_text = STRBUF_INIT,
 		.shown = STRBUF_INIT,
 	};
-	int r;
-
-	arena_init(&w.arena);
-	htab_init(&w.by_name);
-	htab_init(&w.by_dir);
-	members_init(&w.members);
-	settings_init(&w.settings);
-	w.path = arena_strdup(&w.arena, root->path);
-	r = load(&l, e);
-	sources_close(l.sources, !r);
-	evaluated_close(l.evaluated, !r);
-	free(l.parent);
-	fd_close(&l.parentfd);
-	json_doc_release(&l.config);
-	strbuf_release(&l.config_text);
-	strbuf_release(&l.shown);
-	free(l.items);
-	free(l.unevaluated.items);
-	free(l.notes);
-	if (r < 0) {
-		workspace_release(&w);
+	arena_init(&w->arena);
+	htab_init(&w->by_name);
+	htab_init(&w->by_dir);
+	members_init(&w->members);
+	settings_init(&w->settings);
+	w->path = arena_strdup(&w->arena, root->path);
+	if (load(l, e) < 0) {
+		workspace_release(w);
 		return -1;
 	}
-	*ret = w;
+	if (!w->nundefined)
+		workspace_settle(w);
 	return 0;
 }
 
 void
 workspace_release(struct workspace *w)
 {
+	if (w->loading)
+		loading_free(w->loading, false);
 	htab_release(&w->by_name);
 	htab_release(&w->by_dir);
 	members_release(&w->members);

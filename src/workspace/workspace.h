@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All projects of a workspace, their tasks and the edges between them. Filled once, then const;
- * everything lives in its arena.
+ * All projects of a workspace, their tasks and the edges between them. Everything lives in its arena. Filled once, but for what
+ * scripts declare (vx.config.ts and its like), which is there when it has been asked for; const when it is settled.
  */
 #ifndef WORKSPACE_WORKSPACE_H
 #define WORKSPACE_WORKSPACE_H
@@ -13,6 +13,7 @@
 #include "workspace/members.h"
 
 struct err;
+struct loading;
 struct root;
 
 /* What a config in JavaScript rests on: files from the root, there or not. */
@@ -26,11 +27,12 @@ struct rests {
 
 struct project {
 	const char *name;
-	const char *dir;    /* from the root; "" for the root project */
-	bool is_root;       /* also answers to "//" */
-	bool has_manifest;  /* package.json beside it */
-	const char *config; /* "packages/a/vx.config.ts" from the root, NULL: none */
-	struct rests rests;
+	const char *dir;       /* from the root; "" for the root project */
+	bool is_root;          /* also answers to "//" */
+	bool has_manifest;     /* package.json beside it */
+	const char *config;    /* "packages/a/vx.config.ts" from the root, NULL: none */
+	struct rests rests;    /* of a config in JavaScript, as far as is known */
+	bool undefined;        /* nobody has asked for its script: what it declares is not known */
 	struct projectdef def; /* no tasks when there is no config */
 	struct project **deps; /* order edges (what ^task walks): direct, sorted by name, no self */
 	size_t ndeps;
@@ -58,14 +60,26 @@ struct workspace {
 	/* Those with outputs in other projects than their own (taskdef_leaves_project). */
 	const struct taskdef **far;
 	size_t nfar;
-	const char **notes; /* one line each, to be said once */
+	const char **notes; /* one line each, to be said once; when it is settled */
 	size_t nnotes;
+	size_t nundefined;       /* of the projects */
+	struct loading *loading; /* workspace.c's own; NULL: it is settled */
 };
 
-/* Reads settings, lists members, parses manifests and configs, links package edges. Everything that
+/* Reads settings, lists members, parses manifests and configs that are data, links package edges. Of the scripts only those are
+ * evaluated that a project's name depends on, as no manifest says it. Everything that
  * spec/config.md §1 refuses is an error that names the file. What was read is remembered in statefd (-1:
- * nowhere; workspace/sources.h). */
+ * nowhere; workspace/sources.h), when the workspace is settled: at once where there is no script. `root` and statefd are
+ * borrowed until then, and `ret` stays where it is. */
 int workspace_load(const struct root *root, int statefd, struct workspace *ret, struct err *e);
+/* Evaluates the scripts of these projects (by index; NULL: of all), those that were not yet, in one process. The error
+ * names the one that failed, and then nothing is known of any of these. Edges are made anew: do not walk them meanwhile. */
+int workspace_define(struct workspace *w, const bool *which, struct err *e);
+/* The same with all that these depend on, whose edges are then those of the whole workspace; and of `alone` without. */
+int workspace_define_reached(
+	struct workspace *w, const bool *which, const bool *alone, struct err *e);
+/* Nothing more will be asked for. */
+void workspace_settle(struct workspace *w);
 void workspace_release(struct workspace *w);
 
 /* The project whose directory is, or most deeply holds, `dir`. NULL: none. */

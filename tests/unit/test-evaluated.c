@@ -155,6 +155,36 @@ test_young(void)
 	recalls("- - {\"c\":1} ", "what was written since it was evaluated is not remembered");
 }
 
+/* What a run does not ask for goes on as it is, unless something that it rests on is another by then. */
+static void
+test_unasked(void)
+{
+	struct evaluated *ev;
+	int64_t before;
+	size_t len;
+
+	begin();
+	ev = evaluated_open(state_fd, ws_fd, ws_path);
+	ok(evaluated_get(ev, "a/vx.config.ts", &len), "one is asked for");
+	evaluated_keep(ev, "b/vx.config.ts");
+	evaluated_close(ev, true);
+	recalls("{\"a\":1} {\"b\":1} - ", "another is kept, a third forgotten");
+	begin();
+	ws_write("preset.ts", "44");
+	settle();
+	before = (int64_t)clock_files_ns();
+	ev = evaluated_open(state_fd, ws_fd, ws_path);
+	ok(!evaluated_get(ev, "a/vx.config.ts", &len), "one whose preset was edited");
+	put(ev, "a/vx.config.ts", "{\"a\":2}", "preset.ts", "a/package.json", before);
+	ok(evaluated_get(ev, "a/vx.config.ts", &len), "is there when it was put");
+	evaluated_keep(ev, "b/vx.config.ts");
+	evaluated_keep(ev, "c/vx.config.ts");
+	evaluated_close(ev, true);
+	recalls("{\"a\":2} - {\"c\":1} ", "what rests on the preset as it was is not kept");
+	ws_write("preset.ts", "4");
+	recalls("- - {\"c\":1} ", "nor is it there when the preset is as it was");
+}
+
 static void
 test_damage(void)
 {
@@ -217,6 +247,7 @@ main(void)
 	state_fd = openat(ws_fd, "state", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	test_changes();
 	test_young();
+	test_unasked();
 	test_damage();
 	test_links();
 	close(state_fd);

@@ -33,13 +33,17 @@ static int
 evaluate(struct err *e)
 {
 	cleanup_free char *root = path_join(ws_path, "ws");
+	struct script_runtime *rt = script_open(root);
+	int r;
 
 	for (size_t i = 0; i < CONFIGS; i++) {
 		script_release(&scripts[i]);
 		scripts[i].path = i ? "b/vx.config.ts" : "a/vx.config.ts";
 	}
 	err_clear(e);
-	return script_evaluate(root, scripts, CONFIGS, e);
+	r = script_evaluate(rt, scripts, CONFIGS, e);
+	script_close(rt);
+	return r;
 }
 
 static void
@@ -66,11 +70,12 @@ test_values(void)
 
 	/* Its words, where it is, and what it is given. */
 	put_runtime("bun",
-		FIRST SAY("[\"begin\", 1]") "printf '[\"value\", 1,' >&3\n"
-					    "tr '\\0' '|' <&4 | sed 's,.*/ws|,|,;s/.*/\"&\"/' >&3\n"
-					    "printf ' , \"mentions x\", [], [], "
-					    "true]\\n[\"done\"]\\n' >&3\n"
-					    "exec cat >/dev/null");
+		"head -c 1 <&5 >/dev/null\n" FIRST SAY(
+			"[\"begin\", 1]") "printf '[\"value\", 1,' >&3\n"
+					  "tr '\\0' '|' <&4 | sed 's,.*/ws|,|,;s/.*/\"&\"/' >&3\n"
+					  "printf ' , \"mentions x\", [], [], "
+					  "true]\\n[\"done\"]\\n' >&3\n"
+					  "exec cat >/dev/null");
 	ok_int(evaluate(&e), 0, "two values");
 	ok_str(e.text, "", "without an error");
 	ok_str(scripts[0].json, "{}", "the first");
@@ -116,6 +121,43 @@ test_words(void)
 	refused("while :; do :; done", "has not begun in time (VX_CONFIG_WORKER_TIMEOUT_MS)");
 	refused(START "exec 3>&-; while :; do :; done", "has not come to an end within 300 ms");
 	unsetenv("VX_CONFIG_WORKER_TIMEOUT_MS");
+}
+
+/* One runtime for all that is asked, however often: it is not started again but after a failure. */
+static void
+test_turns(void)
+{
+	cleanup_free char *root = path_join(ws_path, "ws");
+	struct script_runtime *rt = script_open(root);
+	struct script one = {.path = "a/vx.config.ts"}, two = {.path = "b/vx.config.ts"};
+	struct err e = ERR_INIT;
+
+	put_runtime("bun",
+		"echo x >>\"${0%/*}/starts\"\n" SAY(
+			"[\"runtime\", \"bun\", \"1\"]") "while [ \"$(head -c 1 <&5 | wc -c)\" = 1 "
+							 "]; do\n"
+							 "tr '\\0' '|' </proc/self/fd/4 | sed "
+							 "'s,.*/ws|,|,;s/.*/[\"begin\", "
+							 "0]\\n[\"value\", 0, "
+							 "\"&\", \"\", []]\\n[\"done\"]\\n/' "
+							 ">&3\ndone\n");
+	ok_int(script_evaluate(rt, &one, 1, &e), 0, "one config");
+	ok_str(one.json, "|a/vx.config.ts|", "is asked for");
+	ok_int(script_evaluate(rt, &two, 1, &e), 0, "and another later");
+	ok_str(two.json, "|a/vx.config.ts|b/vx.config.ts|", "of the same runtime");
+	ok_str(e.text, "", "without an error");
+	script_release(&one);
+	script_release(&two);
+	one = (struct script){.path = "c d"};
+	put_runtime("bun", "exit 7");
+	script_close(rt);
+	rt = script_open(root);
+	ok_int(script_evaluate(rt, &one, 1, &e), -1, "one that fails");
+	put_runtime("bun", FIRST SAY("[\"done\"]"));
+	err_clear(&e);
+	ok_int(script_evaluate(rt, &one, 1, &e), 0, "is started again");
+	script_close(rt);
+	script_release(&one);
 }
 
 /* What a config has started is gone with it. */
@@ -175,9 +217,12 @@ static void
 test_stop(void)
 {
 	struct err e = ERR_INIT;
+	cleanup_free char *self = xasprintf("%d", (int)getpid());
 	sigset_t set, before;
 
-	put_runtime("bun", START "kill -TERM $PPID; trap : TERM; while :; do :; done");
+	/* It may have a keeper for a parent. */
+	setenv("TEST_PID", self, 1);
+	put_runtime("bun", START "kill -TERM $TEST_PID; trap : TERM; while :; do :; done");
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, &before);
@@ -200,6 +245,7 @@ main(void)
 	setenv("PATH", path, 1);
 	test_values();
 	test_words();
+	test_turns();
 	test_left_over();
 	test_choice();
 	test_stop();
