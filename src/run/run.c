@@ -214,6 +214,13 @@ link_tasks(struct run *r, const struct run_options *o, struct err *e)
 	return ret;
 }
 
+static int
+open_statefd(struct run *r, struct err *e)
+{
+	r->statefd = open(r->state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return r->statefd < 0 ? err_set(e, ERR_IO, errno, "open %s", r->state_path) : 0;
+}
+
 int
 run_choices(const struct run_options *o,
 	int (*then)(void *ctx, const struct select_choice *v, size_t n, struct err *e), void *ctx,
@@ -230,9 +237,15 @@ run_choices(const struct run_options *o,
 	size_t n = 0;
 	int ret = -1;
 
-	if (!root_find(NULL, ROOT_EVALUATE, &r.root, e) && !workspace_load(&r.root, -1, &r.w, e)) {
+	/* The same memory as a run's, which comes next: as for a plan, there is no need of the lock. */
+	if (!root_find(NULL, ROOT_EVALUATE, &r.root, e) &&
+		!state_make(r.root.fd, r.root.path, &r.state_path, e) && !open_statefd(&r, e) &&
+		!workspace_load(&r.root, r.statefd, &r.w, e)) {
 		s.cwd = r.root.cwd;
-		if (!select_choices(&r.w, &s, &v, &n, e))
+		ret = select_choices(&r.w, &s, &v, &n, e);
+		/* Written, and the runtime gone, before somebody thinks. */
+		workspace_settle(&r.w);
+		if (!ret)
 			ret = then(ctx, v, n, e);
 	}
 	free(v);
@@ -387,15 +400,6 @@ open_state(struct run *r, const struct run_options *o, struct err *e)
 	if (note)
 		report_warn("%s", note);
 	return 0;
-}
-
-static int
-open_filehash(struct run *r, struct err *e)
-{
-	r->statefd = open(r->state_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->statefd < 0)
-		return err_set(e, ERR_IO, errno, "open %s", r->state_path);
-	return filehash_open(r->statefd, &r->fh, e);
 }
 
 static void
@@ -755,7 +759,8 @@ run_all(struct run *r, const struct run_options *o, const struct guard *guard, u
 
 	if (!is_plan_only(o) && scratch_recover(r->root.path, r->root.fd, e))
 		return -1;
-	if (open_filehash(r, e) || load(r, o, e) || refuse_idle_arguments(r, o, e))
+	if (open_statefd(r, e) || filehash_open(r->statefd, &r->fh, e) || load(r, o, e) ||
+		refuse_idle_arguments(r, o, e))
 		return -1;
 	if (r->unaffected) {
 		report_warn("nothing affected since %s", r->unaffected);
