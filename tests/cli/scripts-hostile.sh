@@ -175,35 +175,53 @@ done
 first=${RUNTIMES# }
 only "${first%% *}"
 fifo began
-cat >b/vx.config.mjs <<J
-import fs from "node:fs";
-import { spawn } from "node:child_process";
-const held = fs.openSync("$T/began", "w");
-spawn("sh", ["-c", "while :; do :; done"], { stdio: ["ignore", held, "inherit"], detached: true });
-fs.writeSync(held, "x\\n");
-for (;;);
-J
-# NAME SIGNAL CODE
+# One that has begun, and has started what leaves its session.
+endless() {
+	cat <<-J
+		import fs from "node:fs";
+		import { spawn } from "node:child_process";
+		const held = fs.openSync("$T/began", "w");
+		spawn("sh", ["-c", "while :; do :; done"], { stdio: ["ignore", held, "inherit"], detached: true });
+		fs.writeSync(held, "x\\n");
+		for (;;);
+	J
+}
+endless >b/vx.config.mjs
+# NAME SIGNAL CODE [COMMAND...]
 stopped() {
-	PATH=$T/bin bg run t --all
+	name=$1 signal=$2 code=$3
+	shift 3
+	[ $# != 0 ] || set -- run t --all
+	PATH=$T/bin bg "$@"
 	exec 8<"$T/began"
 	read -r line <&8
-	is "$line" x "$1: a config has begun"
-	kill -s "$2" "$BG"
+	is "$line" x "$name: a config has begun"
+	kill -s "$signal" "$BG"
 	bg_wait
-	is "$RC" "$3" "$1: the exit code"
+	is "$RC" "$code" "$name: the exit code"
 	timeout 30 cat <&8 >"$T/rest"
-	is $? 0 "$1: nothing that it was or started is left"
+	is $? 0 "$name: nothing that it was or started is left"
 	exec 8<&-
 }
 stopped "an interrupt" INT 130
 stopped "a polite end" TERM 143
 stopped "a kill" KILL 137
 
-# A workspace config is of the same kind.
-first=${RUNTIMES# }
-only "${first%% *}"
+# A workspace config is of the same kind, and evaluated before there is a guard.
 rm vx.workspace.json
+endless >vx.workspace.mjs
+stopped "the settings, an interrupt" INT 130
+stopped "the settings, a polite end" TERM 143
+stopped "the settings, a kill" KILL 137
+stopped "the settings of vx cache prune, a kill" KILL 137 cache prune --older-than=1d
+(endless | sed '$d' && echo 'export default { projects: ["a"] };') >vx.workspace.mjs
+PATH=$T/bin bg run t --all
+exec 8<"$T/began"
+timeout 30 cat <&8 >"$T/rest"
+is $? 0 "settings that leave something behind: it goes"
+bg_wait
+is "$RC" 0 "and the run goes on"
+exec 8<&-
 put vx.workspace.mjs <<'J'
 export default { projects: ["a"], plugins: [{ name: "x", setup() {} }] };
 J
