@@ -206,6 +206,7 @@ function tokens(text) {
 			found.push({ kind: "word", text: text.slice(start, at) });
 		} else if (c === "}" && open.length && open.pop() === "`") {
 			at++;
+			found.push({ kind: "mark", text: "}" });
 			template();
 		} else {
 			if (c === "\\" || c === "@" || c > "~" || c < " ")
@@ -223,9 +224,57 @@ function tokens(text) {
 	return found;
 }
 
+// Words that nothing but types, or what may have them without a mark, begins with.
+const TYPED = new Set(
+	("abstract accessor as asserts class declare enum function implements infer interface is keyof module namespace override " +
+		"private protected public readonly satisfies type unique").split(" "),
+);
+
+// Whether the text surely is a module of JavaScript, and would be the same one without its types: none are in it.
+function isPlain(all) {
+	const open = []; // the braces around: "{}" for those of an object, else the mark
+	let isModule = false;
+
+	for (let i = 0; i < all.length; i++) {
+		const { kind, text } = all[i];
+		const last = all[i - 1];
+		const lastMark = last && last.kind === "mark" ? last.text : "";
+		const next = all[i + 1] && all[i + 1].kind === "mark" ? all[i + 1].text : "";
+
+		if (kind === "word") {
+			if (TYPED.has(text))
+				return false;
+			if ((text === "import" || text === "export") && !open.length && !"(.".includes(next || " "))
+				isModule = true;
+			// import x = require(…), export = x
+			if ((text === "export" && next === "=") || (text === "import" && all[i + 2] && all[i + 2].text === "="))
+				return false;
+		}
+		if (kind !== "mark")
+			continue;
+		if (text === "<" || text === "?" || (text === "!" && last && !"(,=:[&|{;".includes(lastMark || " ")))
+			return false;
+		if (text === "{" || text === "(" || text === "[") {
+			const isObject = text === "{" && (last && last.kind === "word" ? /^(default|return)$/.test(last.text) :
+				["(", ",", "=", ":", "[", "..."].includes(lastMark));
+
+			open.push(isObject ? "{}" : text);
+		} else if (text === "}" || text === ")" || text === "]") {
+			open.pop();
+		} else if (text === ":") {
+			const before = all[i - 2];
+
+			if (!last || (last.kind !== "word" && last.kind !== "string") || open[open.length - 1] !== "{}" ||
+				before.kind !== "mark" || !"{,".includes(before.text))
+				return false;
+		}
+	}
+	return isModule;
+}
+
 // { imports: what is named by import, export … from and require; why: "" where nothing is mentioned that could
 // answer otherwise the next time; any: what is mentioned could read files; touches: what a config may not change is
-// mentioned; lost: imports may be missing }
+// mentioned; lost: imports may be missing; plain: it has no types }
 function scan(text) {
 	const imports = [];
 	let all;
@@ -236,7 +285,7 @@ function scan(text) {
 	try {
 		all = tokens(text);
 	} catch (e) {
-		return { imports, why: e instanceof Lost ? e.message : "cannot be read", any: true, touches: true, lost: true };
+		return { imports, why: e instanceof Lost ? e.message : "cannot be read", any: true, touches: true, lost: true, plain: false };
 	}
 	const word = (i) => (all[i] && all[i].kind === "word" ? all[i].text : "");
 	const mark = (i) => (all[i] && all[i].kind === "mark" ? all[i].text : "");
@@ -303,7 +352,7 @@ function scan(text) {
 			mention(name, BLIND.has(name) || (name === "process" && mark(i + 1) === "." && word(i + 2) === "env"));
 		}
 	}
-	return { imports, why, any, touches, lost: false };
+	return { imports, why, any, touches, lost: false, plain: isPlain(all) };
 }
 
 // ---------------------------------------------------------------- what a file rests on
@@ -525,9 +574,9 @@ function tryToFollow(file, spec, it) {
 	}
 }
 
-// One file by itself: { why, any, touches, needs, manifests, links: those of `needs` that are links, next, missing }
+// One file by itself: { why, any, touches, needs, manifests, links: those of `needs` that are links, next, missing, text, plain }
 function study(file) {
-	const it = { why: "", any: false, touches: false, needs: [file], manifests: [], links: [], next: [], missing: "" };
+	const it = { why: "", any: false, touches: false, needs: [file], manifests: [], links: [], next: [], missing: "", text: "", plain: false };
 	const stat = look(file);
 	const giveUp = (why) => {
 		it.why = it.why || why;
@@ -550,8 +599,11 @@ function study(file) {
 	}
 	if (/\.[jt]s$/.test(file))
 		it.manifests.push(...manifests(file));
-	const seen = scan(readFileSync(file, "utf8"));
+	const text = readFileSync(file, "utf8");
+	const seen = scan(text);
 
+	it.text = text;
+	it.plain = seen.plain;
 	it.why = seen.why;
 	it.any = seen.any;
 	it.touches = seen.touches;
@@ -644,6 +696,8 @@ function closure(config) {
 // ---------------------------------------------------------------- what a config may not change
 
 const guarded = [];
+// To look at one makes node load all that is behind them: that is done before the first config that could change them.
+const LAZY = new Set("FormData Headers Request Response MessageEvent WebSocket CloseEvent EventSource".split(" "));
 
 function guard(name, object) {
 	if ((typeof object !== "object" && typeof object !== "function") || object === null)
@@ -654,7 +708,7 @@ function guard(name, object) {
 		name,
 		object,
 		keys,
-		was: keys.map((key) => getOwnPropertyDescriptor(object, key)),
+		was: keys.map((key) => (object === globalThis && LAZY.has(key) ? null : getOwnPropertyDescriptor(object, key))),
 		frozen: isFrozen(object),
 		parent: getPrototypeOf(object),
 		open: isExtensible(object),
@@ -673,6 +727,23 @@ function takeSnapshot() {
 	guard("%Generator%.prototype", getPrototypeOf(function* () {}).prototype);
 	guard("%AsyncFunction%.prototype", getPrototypeOf(async function () {}));
 	guard("process.", { exit: process.exit, chdir: process.chdir, cwd: process.cwd, env: process.env });
+}
+
+function completeSnapshot() {
+	const { object, keys, was } = guarded[0];
+	const { chdir } = process;
+
+	for (let k = 0; k < keys.length; k++)
+		if (!was[k])
+			was[k] = getOwnPropertyDescriptor(object, keys[k]);
+	if (chdir === process.chdir)
+		return;
+	// What they load has node put one of its own there.
+	const own = guarded[guarded.length - 1];
+
+	for (let k = 0; k < own.keys.length; k++)
+		if (own.keys[k] === "chdir" && own.was[k].value === chdir)
+			own.was[k] = getOwnPropertyDescriptor(process, "chdir");
 }
 
 const nameOf = (holder, key) =>
@@ -709,7 +780,7 @@ function changes() {
 
 			if (g.name === "process."
 				? object[key] !== g.was[k].value
-				: !isSame(object, g.was[k], getOwnPropertyDescriptor(object, key)))
+				: g.was[k] && !isSame(object, g.was[k], getOwnPropertyDescriptor(object, key)))
 				found[found.length] = nameOf(g.name, key);
 		}
 		if (g.name === "process.")
@@ -942,6 +1013,8 @@ function installVirtual() {
 	};
 	const formatOf = (address) => (address.endsWith(".cjs") ? "commonjs" : "module");
 
+	const isNode = typeof Deno === "undefined";
+
 	module.registerHooks({
 		resolve(spec, context, next) {
 			if (!VIRTUAL.includes(spec))
@@ -956,6 +1029,14 @@ function installVirtual() {
 			// deno with hooks takes JSON that is required for JavaScript.
 			if (typeof Deno !== "undefined" && address.startsWith("file:") && address.endsWith(".json"))
 				return { format: "json", source: readFileSync(url.fileURLToPath(address), "utf8"), shortCircuit: true };
+			// node would look for what kind of module it is by taking the types out and compiling it, and then begin anew. It has
+			// to load much before it can take any out.
+			const known = isNode && /\.m?ts$/.test(address) && !/[%?#]/.test(address) ? studied.get(address.slice(7)) : undefined;
+
+			if (known && known.plain && (!context.format || context.format === "module-typescript"))
+				return { format: "module", source: known.text, shortCircuit: true };
+			if (known && known.text && context.format === "module-typescript")
+				return { format: context.format, source: known.text, shortCircuit: true };
 			return next(address, context);
 		},
 	});
@@ -989,6 +1070,8 @@ async function evaluate(index, name) {
 
 	if (rests.missing)
 		return rests.missing;
+	if (rests.why || rests.touches)
+		completeSnapshot();
 	let value;
 
 	try {

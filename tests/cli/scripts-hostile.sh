@@ -59,6 +59,7 @@ for r in $RUNTIMES; do
 	refused "a frozen one" 'changes what all configs share: .*Map.prototype' "Object.freeze(Map.prototype); $good"
 	refused "a global" 'changes what all configs share: leak; ' "globalThis.leak = 1; $good"
 	refused "a global that is another" 'changes what all configs share: fetch; ' "globalThis.fetch = () => {}; $good"
+	refused "a global that is made late" 'changes what all configs share: FormData; ' "globalThis.FormData = class {}; $good"
 	refused "a variable" 'changes what all configs share: process.env.LEAK; ' "process.env.LEAK = '1'; $good"
 	refused "one that is gone" 'changes what all configs share: process.env.PATH; ' "delete process.env.PATH; $good"
 	refused "the directory" 'changes what all configs share: the working directory; ' "process.chdir('/'); $good"
