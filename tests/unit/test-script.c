@@ -139,7 +139,8 @@ test_turns(void)
 							 "tr '\\0' '|' </proc/self/fd/4 | sed "
 							 "'s,.*/ws|,|,;s/.*/[\"begin\", "
 							 "0]\\n[\"value\", 0, "
-							 "\"&\", \"\", []]\\n[\"done\"]\\n/' "
+							 "\"&\", \"\", [], [], "
+							 "false]\\n[\"done\"]\\n/' "
 							 ">&3\ndone\n");
 	ok_int(script_evaluate(rt, &one, 1, &e), 0, "one config");
 	ok_str(one.json, "|a/vx.config.ts|", "is asked for");
