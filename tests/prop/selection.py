@@ -275,8 +275,10 @@ class World:
             self.put(rng.choice(LOCKS), "")
         elif how == "shared":
             self.put("shared/" + rng.choice("st"), str(rng.random()))
-            if self.scripts and self.also.random() < 0.5:
+            if self.scripts and self.also.random() < 0.3:
                 self.put(PRESET, "// %s" % self.also.random())
+            elif self.scripts:  # of no project, and above some
+                self.put("p/package.json", self.also.choice(['{"type": "module"}', '{"version": "1"}', '{"version": "2"}']))
         elif how == "stage":
             self.git("add", "-A")
         elif how == "rm":
