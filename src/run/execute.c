@@ -27,8 +27,10 @@ enum {
 };
 
 static void
-take_output(struct job *j, enum exec_stream stream, const char *p, size_t n)
+take_output(void *ctx, enum exec_stream stream, const char *p, size_t n)
 {
+	struct job *j = ctx;
+
 	captured_add(&j->output, stream, p, n);
 	report_output(j->s->o->report, j->task, stream, p, n);
 }
@@ -44,11 +46,11 @@ on_output(void *ctx, enum exec_stream stream, const char *p, size_t n)
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
 	if (!m) {
-		take_output(j, stream, p, n);
+		weave_add(&j->weave, stream, p, n);
 		return;
 	}
 	mask_feed(m, &j->masked[stream], p, n, &out);
-	take_output(j, stream, out.buf, out.len);
+	weave_add(&j->weave, stream, out.buf, out.len);
 }
 
 static void
@@ -60,8 +62,9 @@ end_output(struct job *j)
 		cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
 		mask_end(m, &j->masked[i], &out);
-		take_output(j, i, out.buf, out.len);
+		weave_add(&j->weave, i, out.buf, out.len);
 	}
+	weave_end(&j->weave);
 }
 
 static void
@@ -100,6 +103,7 @@ free_job(struct job *j)
 	moment_release(&j->moment);
 	for (size_t i = 0; i < array_len(j->masked); i++)
 		mask_stream_release(&j->masked[i]);
+	weave_release(&j->weave);
 	free(j->command);
 	free(j->shown);
 	free(j);
@@ -680,6 +684,7 @@ execute_task(struct sched *s, struct task *t)
 		n->def->command, s->plan->forward, n->requested ? s->plan->nforward : 0);
 	j->shown = mask_text(s->plan->mask, j->command);
 	captured_init(&j->output);
+	weave_init(&j->weave, s->o->loop, take_output, j);
 	moment_init(&j->moment);
 	t->state = TASK_RUNNING;
 	/* One that there is none of yet misses, too. */

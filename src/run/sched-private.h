@@ -14,6 +14,7 @@
 #include "run/moment.h"
 #include "run/report.h"
 #include "run/sched.h"
+#include "run/weave.h"
 #include "util/err.h"
 #include "util/loop.h"
 #include "util/mask.h"
@@ -48,6 +49,7 @@ struct job {
 	struct policy *policy;
 	char *command, *shown;        /* the latter without secrets */
 	struct mask_stream masked[3]; /* of its output, by stream */
+	struct weave weave;           /* of what that leaves */
 	struct captured output;
 	struct strvec notes;
 	struct moment moment; /* of its start, when its result may be saved */
