@@ -399,8 +399,14 @@ refuse_end(struct script_runtime *w, struct err *e)
 	const char *name;
 	char how[64];
 
-	if (end(w, &status))
+	if (end(w, &status)) {
+		if (errno == ECHILD && w->next)
+			return err_set(e, ERR_CONFIG, 0,
+				"%s: the process that watches over its evaluation was killed: a "
+				"config must not end what it has not started",
+				current(w));
 		return err_set(e, ERR_IO, errno, "wait for %s", w->file);
+	}
 	name = WIFSIGNALED(status) ? proc_signal_name(WTERMSIG(status)) : NULL;
 	if (WIFSIGNALED(status))
 		snprintf(how, sizeof(how), "by signal %d%s%s", WTERMSIG(status), name ? " " : "",

@@ -37,6 +37,14 @@ for r in $RUNTIMES; do
 		"process.exit(0); $good"
 	refused "a kill" "the $r that evaluated it ended by signal 9 SIGKILL" \
 		"process.kill(process.pid, 'SIGKILL'); await new Promise((done) => setTimeout(done, 60000)); $good"
+	# The settings are evaluated before the guard of a run is there: who watches instead can be killed, too.
+	mv vx.workspace.json "$T"
+	printf '%s\n' "process.kill(process.ppid, 'SIGKILL'); export default { projects: ['*'] };" >vx.workspace.mjs
+	run_only run t --all
+	exits 2 "$r: a kill of who watches: refused"
+	said '^vx: .*/vx.workspace.mjs: the process that watches over its evaluation was killed: ' "$r: a kill of who watches: by name"
+	rm vx.workspace.mjs
+	mv "$T/vx.workspace.json" .
 	VX_CONFIG_WORKER_TIMEOUT_MS=3000
 	refused "an endless loop" 'has not come to an end within 3000 ms \(VX_CONFIG_WORKER_TIMEOUT_MS\)' "for (;;); $good"
 	refused "an endless wait" 'has not come to an end within 3000 ms' \
