@@ -139,6 +139,8 @@ main(int argc, char **argv)
 	/* A reader that goes away (`| head`) changes nothing about the run: writes to it fail,
 	 * quietly. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	/* Nor does a file that may not grow (`ulimit -f`) end it in the middle: that is an error like others. */
+	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	code = dispatch(argc, argv, &e);
 	if (code < 0) {
 		cleanup_strbuf struct strbuf text = STRBUF_INIT;

@@ -103,6 +103,19 @@ ok "there were failures" test -n "${limited:-}"
 run run a#build --cache-dir "$C"
 exits 0 "the next run is right again"
 
+# A file that may not grow is an error like others: SIGXFSZ would end vx in the middle of it, guard and all.
+bad='' limited=''
+for n in 0 1 2 4 8 16 24 32 48 64; do
+	try sh -c 'ulimit -f "$1"; shift; exec "$@"' - "$n" "$VX" run a#build --force --cache-dir "$C"
+	[ "$RC" = 0 ] && continue
+	[ "$RC" -lt 128 ] || bad="$bad $n($RC)"
+	! grep -q 'File too large' "$OUT" "$ERR" || limited=$n
+done
+is "$bad" "" "files that may not grow: no signal ends it"
+ok "and it says so" test -n "$limited"
+run run a#build --cache-dir "$C"
+exits 0 "the next run is right again, too"
+
 # --- no directory, no file ---------------------------------------------------------------------
 
 : >"$T/ran"
