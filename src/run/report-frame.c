@@ -5,6 +5,7 @@
 #include "util/columns.h"
 #include "util/path.h"
 #include "util/proc.h"
+#include <sys/random.h>
 
 enum {
 	BAR_WIDTH = 24,
@@ -429,11 +430,19 @@ add_escaped(struct strbuf *out, const char *s, bool property)
 	}
 }
 
+/* Another one each time: a task that runs may have read those that stand in the log. */
 void
-report_add_fence(const struct report *r, struct strbuf *out)
+report_add_fence(struct report *r, struct strbuf *out)
 {
-	if (r->o.github)
-		strbuf_addf(out, "::stop-commands::%s\n", r->fence);
+	unsigned char b[16];
+
+	if (!r->o.github)
+		return;
+	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+		bug("getrandom");
+	for (size_t i = 0; i < sizeof(b); i++)
+		snprintf(r->fence + 2 * i, 3, "%02x", b[i]);
+	strbuf_addf(out, "::stop-commands::%s\n", r->fence);
 }
 
 void
@@ -444,8 +453,7 @@ report_add_fence_end(const struct report *r, struct strbuf *out)
 }
 
 static void
-add_frame(const struct report *r, struct strbuf *out, const struct report_end *end,
-	const char *outcome)
+add_frame(struct report *r, struct strbuf *out, const struct report_end *end, const char *outcome)
 {
 	report_add_fence(r, out);
 	report_add_frame_open(r, out, end->task, outcome);
@@ -460,7 +468,7 @@ add_frame(const struct report *r, struct strbuf *out, const struct report_end *e
 }
 
 void
-report_add_frame_again(const struct report *r, struct strbuf *out, const struct report_end *end)
+report_add_frame_again(struct report *r, struct strbuf *out, const struct report_end *end)
 {
 	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
 
@@ -470,7 +478,7 @@ report_add_frame_again(const struct report *r, struct strbuf *out, const struct 
 
 /* GitHub Actions folds it, but for a failure, which is an annotation, too. */
 void
-report_add_frame(const struct report *r, struct strbuf *out, const struct report_end *end)
+report_add_frame(struct report *r, struct strbuf *out, const struct report_end *end)
 {
 	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
 	bool failed = end->task->status == TASK_FAILED;

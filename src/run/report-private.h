@@ -66,7 +66,7 @@ struct report {
 	struct replay *replays; /* failure frames, printed above the footer */
 	size_t nreplays, replays_cap;
 	uint64_t lines; /* of permanent text, since there is a replay */
-	char fence[33]; /* github: what ends a piece in which nothing is a command */
+	char fence[33]; /* github: what ends the piece, in which nothing is a command */
 	struct outlet out, err_out;
 	struct outlet *err; /* `out` where both are one file, so that they keep their order */
 	bool hurried;       /* report_hurry */
@@ -117,13 +117,13 @@ void report_add_denials(const struct report *r, struct strbuf *out, const struct
 void report_add_notes(const struct report *r, struct strbuf *out, const struct report_end *end);
 void report_add_frame_close(
 	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome);
-void report_add_frame(const struct report *r, struct strbuf *out, const struct report_end *end);
+void report_add_frame(struct report *r, struct strbuf *out, const struct report_end *end);
 /* The same above the footer: no error of its own, in the log of GitHub Actions. */
 void report_add_frame_again(
-	const struct report *r, struct strbuf *out, const struct report_end *end);
+	struct report *r, struct strbuf *out, const struct report_end *end);
 /* Between these GitHub Actions takes nothing for its commands, whatever a task prints; elsewhere they are
- * nothing. */
-void report_add_fence(const struct report *r, struct strbuf *out);
+ * nothing. One is ended before the next begins. */
+void report_add_fence(struct report *r, struct strbuf *out);
 void report_add_fence_end(const struct report *r, struct strbuf *out);
 /* "⏺ 1.2s success miss app#build" */
 void report_add_line(const struct report *r, struct strbuf *out, const struct report_end *end);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -514,20 +513,6 @@ is_one_file(int a, int b)
 	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Nobody can know it who does not read the log. */
-static void
-make_fence(struct report *r)
-{
-	unsigned char b[16];
-
-	if (!r->o.github)
-		return;
-	if (getrandom(b, sizeof(b), 0) != sizeof(b))
-		bug("getrandom");
-	for (size_t i = 0; i < sizeof(b); i++)
-		snprintf(r->fence + 2 * i, 3, "%02x", b[i]);
-}
-
 struct report *
 report_new(const struct report_options *o)
 {
@@ -539,7 +524,6 @@ report_new(const struct report_options *o)
 	r->tty = smart && o->flow != FLOW_CI && o->logs != LOGS_NONE;
 	r->colour = wants_colour(smart);
 	strbuf_init(&r->pending);
-	make_fence(r);
 	outlet_init(&r->out, STDOUT_FILENO, o->loop);
 	outlet_init(&r->err_out, STDERR_FILENO, o->loop);
 	r->out.drained = out_drained;

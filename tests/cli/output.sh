@@ -107,6 +107,8 @@ is "$(sed -E 's/^(::(stop-commands::)?)[0-9a-f]{32}/\1TOKEN/; s/\([0-9.ms]+\)/(T
 cp "$OUT" "$T/first"
 gha run evil --all
 is "$(sort "$T/first" "$OUT" | uniq -d | grep -c '^::stop-commands')" 0 "the token is another one in each run"
+gha run evil bad% --all --continue=always
+is "$(grep '^::stop-commands' "$OUT" | sort -u | wc -l)" 2 "and in each frame: a task may have read the log"
 gha run bad% --all
 exits 1 "a failure"
 is "$(head -n 1 "$OUT")" "::error title=g#bad%25::g#bad%25 failed (exit 3)" "opens with an error, escaped"
