@@ -119,8 +119,7 @@ void report_add_frame_close(
 	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome);
 void report_add_frame(struct report *r, struct strbuf *out, const struct report_end *end);
 /* The same above the footer: no error of its own, in the log of GitHub Actions. */
-void report_add_frame_again(
-	struct report *r, struct strbuf *out, const struct report_end *end);
+void report_add_frame_again(struct report *r, struct strbuf *out, const struct report_end *end);
 /* Between these GitHub Actions takes nothing for its commands, whatever a task prints; elsewhere they are
  * nothing. One is ended before the next begins. */
 void report_add_fence(struct report *r, struct strbuf *out);
