@@ -9,6 +9,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/mask.h"
 #include "util/path.h"
 #include "util/proc.h"
 #include <errno.h>
@@ -308,12 +309,8 @@ take_result(struct exec_job *j, struct wire_message *m)
 	exec_result_init(&m->result);
 	r.outcome = EXEC_EXITED;
 	r.signal = r.exit_code > 128 && proc_signal_name(r.exit_code - 128) ? r.exit_code - 128 : 0;
-	if (m->where) {
-		cleanup_strbuf struct strbuf where = STRBUF_INIT;
-
-		strbuf_add_sanitised(&where, m->where, strnlen(m->where, SHOWN_MAX));
-		strvec_pushf(&r.notes, "executed by %s: %s", j->x->name, where.buf);
-	}
+	if (m->where)
+		strvec_pushf(&r.notes, "executed by %s: %s", j->x->name, m->where);
 	finish(j, &r, OVER);
 }
 
@@ -404,7 +401,7 @@ take_line(struct external *x, const char *line, size_t n)
 {
 	struct wire_message m;
 	struct err e = ERR_INIT;
-	int r = wire_read(line, n, &m, &e);
+	int r = wire_read(line, n, x->o.mask, &m, &e);
 	bool known = m.id && m.id <= x->nentries;
 	struct entry *en = known ? &x->entries[m.id - 1] : NULL;
 	char text[160];
@@ -545,6 +542,7 @@ patience_fired(struct loop_timer *t)
 static void
 add_last_words(struct external *x, struct strbuf *out)
 {
+	cleanup_strbuf struct strbuf words = STRBUF_INIT;
 	size_t n, at;
 
 	if (x->errors.fd >= 0)
@@ -555,8 +553,10 @@ add_last_words(struct external *x, struct strbuf *out)
 		;
 	if (!n || x->handed)
 		return;
+	/* vx's own environment it has from the start. */
+	mask_whole(x->o.mask, x->said.buf + at, n - at, &words);
 	strbuf_adds(out, ", and its last words were: ");
-	strbuf_add_sanitised(out, x->said.buf + at, n - at < SHOWN_MAX ? n - at : SHOWN_MAX);
+	strbuf_add_sanitised(out, words.buf, words.len < SHOWN_MAX ? words.len : SHOWN_MAX);
 }
 
 static void
@@ -859,7 +859,8 @@ start_program(struct external *x, const char *file, struct strvec *env, struct e
 	fd_close(&out[1]);
 	fd_close(&errors[1]);
 	x->to = (struct loop_fd){.fd = in[1], .ready = to_ready};
-	x->from = (struct loop_fd){.fd = out[0], .events = LOOP_READ, .ready = from_ready};
+	x->from = (struct loop_fd){
+		.fd = out[0], .events = LOOP_READ | LOOP_BULK, .ready = from_ready};
 	x->errors = (struct loop_fd){.fd = errors[0], .events = LOOP_READ, .ready = errors_ready};
 	free(name);
 	return r ? err_wrap(e, "executor %s", x->o.command) : 0;

@@ -12,6 +12,8 @@
 
 #include "exec/exec.h"
 
+struct mask;
+
 enum external_news {
 	EXTERNAL_DESCRIBED, /* name, remote and capacity are known */
 	EXTERNAL_BROKEN,    /* text says how */
@@ -24,7 +26,8 @@ struct external_options {
 	const char *command; /* absolute, or from the workspace's root with "./" before it */
 	int rootfd;
 	const char *root_path;
-	char *const *env; /* vx's own */
+	char *const *env;        /* vx's own */
+	const struct mask *mask; /* for what it says; may be NULL; outlives the executor */
 	uint64_t
 		answer_ms; /* for the next answer to what asks for one, and for taking what is written */
 	uint64_t grace_ms; /* for ending by itself */

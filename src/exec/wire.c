@@ -8,15 +8,14 @@
 #include "util/base64.h"
 #include "util/cleanup.h"
 #include "util/err.h"
+#include "util/mask.h"
 #include "util/proc.h"
 #include "util/utf8.h"
 #include <math.h>
 
 /* ------------------------------------------------------------------ what an executor says */
 
-enum {
-	QUOTED_MAX = 300, /* of its own words in a message */
-};
+#define CPU_MAX_MS 1e12 /* 30 years of a core; added up, and in nanoseconds, still a number */
 
 static const struct {
 	const char *name;
@@ -47,12 +46,14 @@ is_among(const char *key, const char *const *names, size_t n)
 	return false;
 }
 
+/* Its own words. */
 static void
-add_quoted(struct strbuf *out, const char *s)
+add_quoted(const struct wire_message *m, struct strbuf *out, const char *s)
 {
-	size_t n = strlen(s), shown = n < QUOTED_MAX ? n : QUOTED_MAX;
+	cleanup_free char *hidden = mask_text(m->mask, s);
+	size_t n = strlen(hidden), shown = n < WIRE_TEXT_MAX ? n : WIRE_TEXT_MAX;
 
-	strbuf_add_sanitised(out, s, shown);
+	strbuf_add_sanitised(out, hidden, shown);
 	strbuf_adds(out, shown < n ? "…" : "");
 }
 
@@ -233,7 +234,7 @@ read_violations(const struct json *o, struct exec_result *r, struct err *e)
 
 /* Where the outputs are. Another place than this disk is for a later vx. */
 static int
-check_outputs(const struct json *o, struct err *e)
+check_outputs(const struct json *o, const struct wire_message *m, struct err *e)
 {
 	const struct json *v = json_object_get(o, "outputs");
 	const char *kind = NULL;
@@ -250,7 +251,7 @@ check_outputs(const struct json *o, struct err *e)
 	if (strcmp(kind, "disk") != 0) {
 		cleanup_strbuf struct strbuf shown = STRBUF_INIT;
 
-		add_quoted(&shown, kind);
+		add_quoted(m, &shown, kind);
 		return err_set(e, ERR_BUG, 0, "outputs.kind is '%s': this vx knows only 'disk'",
 			shown.buf);
 	}
@@ -269,15 +270,20 @@ read_result(const struct json *o, struct wire_message *m, struct err *e)
 	if (read_integer(
 		    o, "exitCode", 0, 255, "a whole number from 0 to 255 is wanted", &code, e) ||
 		read_number(o, "durationMs", WIRE_DURATION_MAX_MS, &ms, e) ||
-		read_number(o, "cpuMs", 1e15, &cpu_ms, e) ||
-		read_number(o, "peakRssBytes", 1e18, &bytes, e) || check_outputs(o, e) ||
+		read_number(o, "cpuMs", CPU_MAX_MS, &cpu_ms, e) ||
+		read_number(o, "peakRssBytes", 1e18, &bytes, e) || check_outputs(o, m, e) ||
 		read_text(o, "where", &where, e) || read_violations(o, &m->result, e))
 		return -1;
 	m->result.exit_code = (int)code;
 	m->result.duration_ns = (uint64_t)(ms * 1e6);
 	m->result.cpu_us = (uint64_t)(cpu_ms * 1e3);
 	m->result.peak_rss_kb = (uint64_t)(bytes / 1024);
-	m->where = where ? xstrdup(where) : NULL;
+	if (where) {
+		struct strbuf shown = STRBUF_INIT;
+
+		add_quoted(m, &shown, where);
+		m->where = strbuf_take(&shown);
+	}
 	return 0;
 }
 
@@ -288,7 +294,7 @@ read_failed(const struct json *o, struct wire_message *m, struct err *e)
 
 	if (read_text(o, "message", &text, e))
 		return -1;
-	add_quoted(&m->data, text);
+	add_quoted(m, &m->data, text);
 	return 0;
 }
 
@@ -310,7 +316,7 @@ read_head(const struct json *o, struct wire_message *m, struct err *e)
 		if (!strcmp(type, types[i].name))
 			m->type = (enum wire_type)i;
 	if (m->type == WIRE_NONE) {
-		add_quoted(&shown, type);
+		add_quoted(m, &shown, type);
 		return err_set(e, ERR_BUG, 0,
 			"type is '%s', which is none of description, accepted, stdout, stderr, "
 			"result, "
@@ -327,7 +333,7 @@ read_head(const struct json *o, struct wire_message *m, struct err *e)
 			is_among(key, types[m->type].must, array_len(types[0].must)) ||
 			is_among(key, types[m->type].may, array_len(types[0].may)))
 			continue;
-		add_quoted(&shown, key);
+		add_quoted(m, &shown, key);
 		return err_set(e, ERR_BUG, 0, "'%s' is no member of it", shown.buf);
 	}
 	return 0;
@@ -355,13 +361,14 @@ read_members(const struct json *o, struct wire_message *m, struct err *e)
 }
 
 int
-wire_read(const char *line, size_t n, struct wire_message *m, struct err *e)
+wire_read(
+	const char *line, size_t n, const struct mask *mask, struct wire_message *m, struct err *e)
 {
 	struct json_doc doc = {0};
 	struct err why = ERR_INIT;
 	int r;
 
-	*m = (struct wire_message){.data = STRBUF_INIT};
+	*m = (struct wire_message){.mask = mask, .data = STRBUF_INIT};
 	exec_result_init(&m->result);
 	if (json_parse(line, n, "line", false, &doc, &why))
 		return err_set(e, ERR_BUG, 0, "a line is no JSON: %s", why.text);

@@ -9,11 +9,14 @@
 
 #include "exec/exec.h"
 
+struct mask;
+
 enum {
 	WIRE_PROTOCOL = 1,
 	WIRE_LINE_MAX = 256 << 10, /* of an executor, without its end */
 	WIRE_NAME_MAX = 64,
 	WIRE_CAPACITY_MAX = 10000,
+	WIRE_TEXT_MAX = 300, /* of its words that are shown */
 	WIRE_DURATION_MAX_MS = 2147483647,
 };
 
@@ -28,6 +31,7 @@ enum wire_type {
 };
 
 struct wire_message {
+	const struct mask *mask; /* borrowed */
 	enum wire_type type;
 	uint64_t id; /* from 1 on; 0: it has none, or it could not be read */
 
@@ -37,16 +41,18 @@ struct wire_message {
 	unsigned capacity; /* 0: none */
 	/* accepted */
 	bool accepts;
-	/* stdout, stderr; failed: the text */
+	/* stdout, stderr; failed: the text, to be shown */
 	struct strbuf data;
 	/* result */
 	struct exec_result result; /* exit_code, duration_ns, cpu_us, peak_rss_kb, the findings */
-	char *where;               /* NULL: not said */
+	char *where;               /* to be shown; NULL: not said */
 };
 
-/* line[n] is a NUL. -1: e says what is wrong with which member, and of the message type and id alone count,
+/* line[n] is a NUL. Words that are to be shown are masked (NULL: nothing is) before they are cut: half a secret would
+ * be none to the mask. -1: e says what is wrong with which member, and of the message type and id alone count,
  * where they could be read. To be released in both cases. */
-int wire_read(const char *line, size_t n, struct wire_message *ret, struct err *e);
+int wire_read(const char *line, size_t n, const struct mask *mask, struct wire_message *ret,
+	struct err *e);
 void wire_message_release(struct wire_message *m);
 /* "stdout", … */
 const char *wire_type_name(enum wire_type t);

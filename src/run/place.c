@@ -115,6 +115,7 @@ start_executors(struct sched *s, struct err *e)
 					.rootfd = s->plan->w->rootfd,
 					.root_path = s->plan->w->path,
 					.env = environ,
+					.mask = s->plan->mask,
 					.answer_ms = o->answer_ms,
 					.grace_ms = o->grace_ms,
 					.news = on_news,

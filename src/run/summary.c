@@ -70,7 +70,8 @@ static void
 add_usage(struct strbuf *out, const struct task *t)
 {
 	if (t->cpu_us)
-		add_ms(out, "cpuMs", t->cpu_us * 1000);
+		strbuf_addf(out, ",\"cpuMs\":%llu.%03llu", (unsigned long long)(t->cpu_us / 1000),
+			(unsigned long long)(t->cpu_us % 1000));
 	if (t->peak_rss_kb)
 		strbuf_addf(
 			out, ",\"peakRssBytes\":%llu", (unsigned long long)t->peak_rss_kb * 1024);

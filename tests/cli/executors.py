@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -275,6 +276,7 @@ WHILE = [
     ("more in outputs", result(outputs={"kind": "disk", "x": 1}), "outputs has more than a kind"),
     ("a where that is a number", result(where=1), "p#a: result: where is 1: a string is wanted"),
     ("cpuMs that is absurd", result(cpuMs=-1), "p#a: result: cpuMs is out of bounds"),
+    ("more cpuMs than can be counted", result(cpuMs=1e13), "p#a: result: cpuMs is 10000000000000.0: a number from 0 to 1000000000000 is wanted"),
     ("peakRssBytes that is absurd", result(peakRssBytes="1"), "p#a: result: peakRssBytes is a string: a number"),
     ("an unknown member", result(exitcode=0), "p#a: result: 'exitcode' is no member of it"),
     ("a stdout without data", [say(type="stdout", id="@")], "p#a: stdout: data is missing"),
@@ -309,6 +311,53 @@ def wrong():
         if "failed in" not in text:
             bug = re.search("; that is a bug of the executor(, ./x)?\n", text)
             ok(bug and text.count("bug of the executor") == 1, "as the executor's bug, once", text)
+
+
+def in_two():
+    """Words are cut: not before their secrets are hidden, half of which nobody would know."""
+    workspace({"a": task()})
+    for name, steps in (
+        ("a failure", [say(type="failed", id="@", message="m" * 296 + "s3cr3t-value")]),
+        ("where", result(exitCode=1, where="w" * 196 + "s3cr3t-value")),
+        ("a member", result(**{"k" * 296 + "s3cr3t-value": 1})),
+        ("a kind", result(outputs={"kind": "k" * 296 + "s3cr3t-value"})),
+    ):
+        scripted({"execute": steps})
+        r = vx("a", MY_TOKEN="s3cr3t-value")
+        ok(r.returncode == 1 and re.search(b"(m|w|k){90}", r.stdout) and b"s3cr" not in r.stdout, f"no half of a secret in {name}", shown(r))
+    scripted({"describe": [{"stderr": "l" * 196 + "s3cr3t-value"}, {"exit": 1}]})
+    r = vx("a", MY_TOKEN="s3cr3t-value")
+    ok(r.returncode == 2 and b"lll" in r.stdout and b"s3cr" not in r.stdout, "nor in last words", shown(r))
+
+
+def counted():
+    workspace({"a": task()})
+    scripted({"execute": result(cpuMs=1e12, durationMs=2147483647)})
+    r = vx("a", "--summarize=s.json")
+    t = json.loads((WS / "p/s.json").read_text())["tasks"][0] if r.returncode == 0 else {}
+    ok(t.get("cpuMs") == 1e12 and t["durationMs"] == 2147483647, "numbers without measure are told as they are", t, shown(r))
+
+
+def unread():
+    """Nobody reads what vx prints: an executor waits with what it says, and the time-out still comes."""
+    if not hasattr(os, "pidfd_open"):
+        ok(True, "a flood that nobody reads # SKIP python3 is older than 3.9")
+        return
+    workspace({"a": task(timeout=3000)})
+    os.mkfifo(WS / "fifo")
+    scripted({"execute": [{"sh": "echo up >fifo"}, {"flood": {"type": "stdout", "id": "@", "data": base64.b64encode(b"x" * 60000).decode()}}]})
+    run = begin("a", VX_KILL_GRACE_MS="200")
+    with open(WS / "fifo", encoding="utf-8") as f:
+        f.read()
+    pid = int((WS / "x.log").read_text().splitlines()[0])
+    fd = os.pidfd_open(pid)
+    ended = select.select([fd], [], [], LIMIT)[0]
+    os.close(fd)
+    ok(ended, "a task that floods is timed out though nobody reads")
+    if not ended:
+        run.kill()
+    out = run.communicate(timeout=LIMIT)[0]
+    ok(b"timed out after 3s" in out and len(out) < 16 << 20, "and little of it was held", len(out))
 
 
 def one_task_alone():
@@ -564,7 +613,7 @@ def main():
         print("1..0 # SKIP python3 is older than 3.8")
         return 0
     try:
-        for part in (example, wrong, one_task_alone, stubborn, placement, nobody, warm, request, named_wrongly):
+        for part in (example, wrong, in_two, counted, unread, one_task_alone, stubborn, placement, nobody, warm, request, named_wrongly):
             part()
     finally:
         shutil.rmtree(TOP, ignore_errors=True)

@@ -49,7 +49,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > WIRE_LINE_MAX)
 		return 0;
 	strbuf_add(&line, data, size);
-	if (wire_read(line.buf, line.len, &m, &e))
+	if (wire_read(line.buf, line.len, NULL, &m, &e))
 		must(err_is_set(&e) && *e.text, "a refusal without a reason");
 	else
 		check(&m);

@@ -62,7 +62,7 @@ static int
 read_line(const char *line, struct wire_message *m)
 {
 	struct err e = ERR_INIT;
-	int r = wire_read(line, strlen(line), m, &e);
+	int r = wire_read(line, strlen(line), NULL, m, &e);
 
 	if (r)
 		diag("%s", e.text);
