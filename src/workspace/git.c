@@ -87,13 +87,15 @@ make_env(struct strvec *env, const struct git_repo *r)
 }
 
 /* What every command begins with. Names differ by case here, whatever the machine thought that made the
- * repository: with core.ignorecase an untracked FOO beside a tracked foo is not listed. */
+ * repository: with core.ignorecase an untracked FOO beside a tracked foo is not listed. A mode counts, as it is
+ * in keys, and so does each time that stat tells: what only these show to be other is compared by its content. */
 static void
 make_argv(struct strvec *argv, const char *const *args)
 {
 	static const char *const first[] = {"git", "--no-optional-locks", "--literal-pathspecs",
 		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c",
-		"core.untrackedCache=false", "-c", "core.ignorecase=false"};
+		"core.untrackedCache=false", "-c", "core.ignorecase=false", "-c",
+		"core.fileMode=true", "-c", "core.trustctime=true", "-c", "core.checkStat=default"};
 
 	for (size_t i = 0; i < array_len(first); i++)
 		strvec_push(argv, first[i]);

@@ -188,6 +188,16 @@ edit 'app#build app#test lib#build lib#check lib#test' "one that is new in the i
 	'echo x >p/lib/src/n; git_ add -A; rm p/lib/src/n'
 edit 'app#build app#check app#test lib#build lib#check lib#test' "a rename: both names" 'git_ mv p/lib/src/f p/app/src/g'
 edit 'app#build app#test lib#build lib#check lib#test' "an executable bit" 'chmod +x p/lib/src/f'
+git_ config core.fileMode false
+edit 'app#build app#test lib#build lib#check lib#test' "and where git was told to overlook it, as keys do not" \
+	'chmod +x p/lib/src/f'
+chmod -x p/lib/src/f
+git_ config --unset core.fileMode
+edit 'app#build app#test lib#build lib#check lib#test' "bytes of as many at the same time, where git was told to go by no more" \
+	'touch -d 2020-01-01 p/lib/src/f; git_ update-index -q --refresh; git_ config core.trustctime false
+	git_ config core.checkStat minimal; echo bil >p/lib/src/f; touch -d 2020-01-01 p/lib/src/f'
+git_ config --unset core.trustctime
+git_ config --unset core.checkStat
 edit 'app#build app#test lib#build lib#check lib#test' "a link in place of a file" 'ln -sf /x p/lib/src/f'
 edit '' "a new time alone" 'touch p/lib/src/f'
 edit '' "the same bytes again" 'cp p/lib/src/f x; cat x >p/lib/src/f; rm x'
