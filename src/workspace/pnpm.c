@@ -43,8 +43,9 @@ is_string(const yaml_node_t *n)
 		return false;
 	if (n->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
 		return true;
+	/* "." and ".." are no numbers, for want of a digit */
 	return *s && strcmp(s, "~") && strcmp(s, "null") && strcmp(s, "true") &&
-	       strcmp(s, "false") && s[strspn(s, "0123456789.")];
+	       strcmp(s, "false") && (s[strspn(s, "0123456789.")] || !s[strspn(s, ".")]);
 }
 
 static bool

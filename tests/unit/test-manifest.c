@@ -189,10 +189,14 @@ test_pnpm(void)
 	ok_int((long long)p.npackages, 0, "declare no members");
 	ws_write("pnpm-workspace.yaml", "");
 	ok_int(pnpm_load(ws_fd, "pnpm-workspace.yaml", &arena, &p, &e), 1, "an empty file too");
+	ws_write("pnpm-workspace.yaml", "packages:\n  - .\n  - packages/*\n");
+	ok_int(pnpm_load(ws_fd, "pnpm-workspace.yaml", &arena, &p, &e), 1, "the root by its dot");
+	ok_str(p.npackages == 2 ? p.packages[0] : "", ".", "which is no number");
 	pnpm_refused("- packages/*\n", "is not a mapping");
 	pnpm_refused("packages\n", "is not a mapping");
 	pnpm_refused("packages: x\n", "1:11: packages: is not an array of strings");
 	pnpm_refused("packages: [1]\n", "not a string");
+	pnpm_refused("packages: [.5]\n", "not a string");
 	pnpm_refused("packages:\n  -\n", "not a string");
 	pnpm_refused("packages: [a\n", "pnpm-workspace.yaml:2:1");
 	pnpm_refused("packages: [a]\nx: 1\npackages: [b]\n", ":3:1: packages: a second time");
