@@ -8,6 +8,7 @@
 #include "util/err.h"
 #include "util/regex.h"
 #include "util/strbuf.h"
+#include "util/utf8.h"
 
 #define IN_TASK "belongs to a task: write it in tasks.NAME"
 #define IN_WORKSPACE "belongs in vx.workspace.json"
@@ -221,10 +222,7 @@ task_name_fault(const char *s)
 		return "a task's name may hold no '*': it is a wildcard in dependsOn";
 	if (*s == '^' || *s == '!')
 		return "a task's name may not begin with '^' or '!'";
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			return "a task's name may hold no control character";
-	return NULL;
+	return utf8_has_control(s) ? "a task's name may hold no control character" : NULL;
 }
 
 static int
@@ -256,9 +254,8 @@ check_project_name(const struct json_at *at, const char *s, struct err *e)
 			"and task");
 	if (!strcmp(s, "//"))
 		return json_error(at, e, "'//' stands for the root project: choose another name");
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			return json_error(at, e, "a project's name may hold no control character");
+	if (utf8_has_control(s))
+		return json_error(at, e, "a project's name may hold no control character");
 	return 0;
 }
 

@@ -58,4 +58,14 @@ utf8_is_valid(const char *p, size_t n)
 	return true;
 }
 
+/* Whether the text holds what a terminal may obey: in UTF-8 U+0080 to U+009F are such characters, too. */
+static inline bool
+utf8_has_control(const char *s)
+{
+	for (const unsigned char *u = (const unsigned char *)s; *u; u++)
+		if (*u < 0x20 || *u == 0x7f || (*u == 0xc2 && (u[1] & 0xe0) == 0x80))
+			return true;
+	return false;
+}
+
 #endif

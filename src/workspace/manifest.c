@@ -30,9 +30,8 @@ manifest_name_fault(const char *name)
 	size_t n = strlen(name);
 
 	/* Names stand in lines of output and in JSON. */
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
-			return "holds a control character";
+	if (utf8_has_control(name))
+		return "holds a control character";
 	if (!utf8_is_valid(name, n))
 		return "is not UTF-8";
 	if (n && (is_blank(name[0]) || is_blank(name[n - 1])))

@@ -146,6 +146,7 @@ test_refusals(void)
 	refused("{'name': '//'}", "root project");
 	refused("{'name': 'a\\nb'}", "name \"a\\x0ab\" holds a control character");
 	refused("{'name': 'a\\u007f'}", "holds a control character");
+	refused("{'name': 'a\\u009b'}", "name \"a\\xc2\\x9b\" holds a control character");
 	refused("{'name': 'a', 'name': 'b'}", "a/package.json:1:15: duplicate object key");
 	refused("\xff\xfe{", "a/package.json:1:1: ");
 	refused("{'workspaces': 'x'}", "workspaces: is not an array of strings");

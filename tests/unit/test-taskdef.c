@@ -502,6 +502,7 @@ test_task(void)
 	check_refused("{\"tasks\":{\"^a\":{}}}", "'^' or '!'");
 	check_refused("{\"tasks\":{\"!a\":{}}}", "'^' or '!'");
 	check_refused("{\"tasks\":{\"a\\nb\":{}}}", "no control character");
+	check_refused("{\"tasks\":{\"a\\u009b\":{}}}", "no control character");
 	check_refused("{\"tasks\":{\"a\":\"make\"}}", "tasks.a: is a string: write { \"exec\": {");
 	check_refused("{\"tasks\":{\"a\":[]}}",
 		"tasks.a: is an array: write an object with the fields "

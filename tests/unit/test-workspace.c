@@ -254,6 +254,8 @@ test_refusals(void)
 	refused("line", "name: begins or ends in a blank");
 	ws_write("line/p/a\nb/vx.config.json", "{'name': 'a\\tb'}");
 	refused("line", "name: a project's name may hold no control character");
+	ws_write("line/p/a\nb/vx.config.json", "{'name': 'a\xc2\x9b'}");
+	refused("line", "name: a project's name may hold no control character");
 	ws_write("byte/vx.workspace.json", "{'projects': ['p/*']}");
 	ws_write("byte/p/a\xff/package.json", "{}");
 	refused("byte", "\", and that is not UTF-8: write");
