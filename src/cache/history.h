@@ -38,7 +38,7 @@ struct history_task {
 };
 struct history_run {
 	const char *run_id;  /* UUIDv7 text */
-	const char *command; /* as typed */
+	const char *command; /* as typed, but for secrets */
 	int64_t started_ns, ended_ns;
 	unsigned concurrency;
 	int exit_code;

@@ -8,6 +8,7 @@
 #include "run/sched-private.h"
 #include "util/alloc.h"
 #include "util/log.h"
+#include "util/mask.h"
 #include "util/path.h"
 #include "workspace/workspace.h"
 
@@ -188,6 +189,13 @@ miss_explain(struct sched *s, struct task *t)
 		t->why = xstrdup("its stored result was not made in a sandbox");
 	else if (t->answered)
 		t->why = find_why(s, t, &is, &e);
+	/* A name can hold a secret as well. */
+	if (t->why) {
+		char *shown = mask_text(s->plan->mask, t->why);
+
+		free(t->why);
+		t->why = shown;
+	}
 	/* What only explains fails nothing. */
 	if (err_is_set(&e))
 		log_debug("cache", "%s: %s", t->node->id, e.text);
@@ -200,7 +208,7 @@ count_outcomes(struct sched *s, struct task *t, const struct exec_result *r)
 	struct err e = ERR_INIT;
 
 	if (!s->o->history || !t->has_key || t->is_new || r->nfindings ||
-		r->outcome == EXEC_NOT_STARTED)
+		r->outcome == EXEC_NOT_STARTED || r->outcome == EXEC_BROKEN)
 		return false;
 	if (history_outcomes(s->o->history, t->node->id, &t->key, &t->passes, &t->failures, &e)) {
 		log_debug("cache", "%s: %s", t->node->id, e.text);

@@ -14,6 +14,7 @@
 #include "graph/order.h"
 #include "graph/select.h"
 #include "run/fingerprint.h"
+#include "run/outlet.h"
 #include "run/state.h"
 #include "run/summary.h"
 #include "util/alloc.h"
@@ -427,13 +428,12 @@ static void
 record(struct run *r, const struct summary *sum, const struct sched_result *res,
 	unsigned concurrency, int code)
 {
-	cleanup_free char *shown = mask_text(r->plan.mask, sum->command);
 	struct err e = ERR_INIT;
 
 	if (history_record(r->history,
 		    &(struct history_run){
 			    .run_id = sum->run_id,
-			    .command = shown,
+			    .command = sum->command,
 			    .started_ns = sum->started_ns,
 			    .ended_ns = sum->ended_ns,
 			    .concurrency = concurrency,
@@ -446,16 +446,29 @@ record(struct run *r, const struct summary *sum, const struct sched_result *res,
 		report_warn("this run is not in the history: %s", e.text);
 }
 
-/* Never the run's own failure. A fifo that nobody reads is not waited for. */
-static void
-write_file(const char *flag, const char *path, int how, const struct strbuf *text)
+/* The file may be a pipe or a terminal, too. One that nobody reads is not waited for, and whoever reads it slowly
+ * only until a stop. -1 with errno set. */
+static int
+put_text(const char *path, int how, const struct strbuf *text)
 {
 	cleanup_close int fd =
 		open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | how, 0666);
-	int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+	struct outlet o;
 
-	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ||
-		fd_write_all(fd, text->buf, text->len))
+	if (fd < 0)
+		return -1;
+	outlet_init(&o, fd, NULL);
+	outlet_add(&o, text->buf, text->len);
+	errno = outlet_waiting(&o) ? ECANCELED : o.error;
+	outlet_release(&o);
+	return errno ? -1 : 0;
+}
+
+/* Never the run's own failure. */
+static void
+write_file(const char *flag, const char *path, int how, const struct strbuf *text)
+{
+	if (put_text(path, how, text))
 		report_warn("%s: cannot write %s: %s", flag, path, strerror(errno));
 }
 
@@ -490,8 +503,11 @@ write_files(struct run *r, const struct run_options *o, const struct summary *su
 	if (o->profile) {
 		strbuf_reset(&text);
 		summary_trace(sum, &text);
-		write_file("--profile", o->profile_file ? o->profile_file : "profile.json", O_TRUNC,
-			&text);
+		/* The name that nobody chose may be a link that a task has made. */
+		if (o->profile_file)
+			write_file("--profile", o->profile_file, O_TRUNC, &text);
+		else
+			write_file("--profile", "profile.json", O_TRUNC | O_NOFOLLOW, &text);
 	}
 	if (o->report) {
 		strbuf_reset(&text);
@@ -592,13 +608,15 @@ static void
 finish(struct finish *f, const struct sched_result *res, bool is_kept)
 {
 	struct run *r = f->r;
-	cleanup_free char *tags = summary_tags(&f->o->tags);
+	const struct mask *mask = r->plan.mask;
+	cleanup_free char *command = mask_text(mask, f->o->command);
+	cleanup_free char *tags = summary_tags(&f->o->tags, mask);
 	char id[37];
 	struct summary sum = {
 		.plan = &r->plan,
 		.result = res,
 		.run_id = id,
-		.command = f->o->command,
+		.command = command,
 		.tags = tags,
 		.ended_ns = (int64_t)clock_wall_ns(),
 		.total_ns = clock_monotonic_ns() - f->begin,
@@ -735,18 +753,15 @@ enter(struct run *r, const struct run_options *o, const sigset_t *signals, struc
 	return locked > 0 ? 0 : locked < 0 ? -1 : 128 + sig;
 }
 
-/* The file may be a pipe or a terminal, too. */
 static int
 print_graph(const struct run *r, const struct run_options *o, struct strbuf *product, struct err *e)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
-	cleanup_close int fd = -1;
 
 	dry_print_graph(&r->g, o->graph_file ? &text : product);
 	if (!o->graph_file)
 		return 0;
-	fd = open(o->graph_file, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
-	if (fd < 0 || fd_write_all(fd, text.buf, text.len))
+	if (put_text(o->graph_file, O_TRUNC, &text))
 		return err_set(e, ERR_IO, errno, "--graph=%s", o->graph_file);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "run/tally.h"
 #include "util/alloc.h"
 #include "util/cleanup.h"
+#include "util/mask.h"
 #include "util/strvec.h"
 #include "workspace/workspace.h"
 
@@ -197,7 +198,7 @@ summary_json(const struct summary *s, struct strbuf *out)
 }
 
 char *
-summary_tags(const struct strvec *tags)
+summary_tags(const struct strvec *tags, const struct mask *mask)
 {
 	struct strbuf out = STRBUF_INIT;
 
@@ -206,6 +207,7 @@ summary_tags(const struct strvec *tags)
 	for (size_t i = 0; i < tags->n; i++) {
 		size_t n = strcspn(tags->v[i], "=");
 		const char *value = tags->v[i] + n + 1;
+		cleanup_free char *shown = NULL;
 		bool again = false;
 
 		for (size_t k = 0; k < tags->n; k++) {
@@ -219,7 +221,8 @@ summary_tags(const struct strvec *tags)
 		strbuf_addch(&out, out.len ? ',' : '{');
 		json_add_string(tags->v[i], n, &out);
 		strbuf_addch(&out, ':');
-		add_string(&out, value);
+		shown = mask_text(mask, value);
+		add_string(&out, shown);
 	}
 	strbuf_addch(&out, '}');
 	return strbuf_take(&out);

@@ -16,7 +16,7 @@ struct summary {
 	const struct plan *plan;
 	const struct sched_result *result; /* for what was denied */
 	const char *run_id;
-	const char *command;          /* as typed */
+	const char *command;          /* as typed, but for secrets */
 	const char *tags;             /* a JSON object; NULL: none */
 	int64_t started_ns, ended_ns; /* wall */
 	uint64_t total_ns;
@@ -31,8 +31,9 @@ void summary_markdown(const struct summary *s, struct strbuf *out);
  * the caller's; *ret_ns is what the chain took. */
 bool *summary_critical(const struct plan *p, uint64_t *ret_ns);
 
-/* {"k":"v",…} of k=v, in the order of their first mention; the last one of a name counts. */
+/* {"k":"v",…} of k=v, in the order of their first mention; the last one of a name counts. Values are masked. */
 struct strvec;
-char *summary_tags(const struct strvec *tags);
+struct mask;
+char *summary_tags(const struct strvec *tags, const struct mask *mask);
 
 #endif

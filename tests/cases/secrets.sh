@@ -67,6 +67,10 @@ told() {
 	said '^\$ \*\*\* x \*\*\*$' "$C a command and its arguments"
 	said '^note: \*\*\* was not found: ' "$C a note"
 	nowhere "nowhere else"
+	play --summarize="$T/s.json" --profile="$T/p.json" --report --tag "of=$MY_TOKEN" -- "$MY_TOKEN"
+	like "$T/s.json" '"command":"vx run .* of=\*\*\* -- \*\*\*","tags":\{"of":"\*\*\*"\}' "$C the command and the tags of a summary"
+	cat "$T/s.json" "$T/p.json" >>"$OUT"
+	nowhere "nor in what is written of a run"
 	task '"true"' '"cache": { "inputs": { "files": [], "runtime": ["echo $MY_TOKEN >&2; false"] }, "outputs": { "files": [] } }'
 	play
 	said 'cache\.inputs\.runtime ".*": exit code 1.*\*\*\*' "$C an error"

@@ -134,6 +134,36 @@ def stuck(top):
     vx.stderr.close()
 
 
+def files(top):
+    """What is asked for in a file, and the file is a pipe."""
+    ws = top + "/files"
+    long = "x" * 200
+    tasks = {"t%d%s" % (i, long): {"exec": {"command": "true"}} for i in range(400)}
+    put(ws + "/vx.workspace.json", '{ "projects": ["p"] }')
+    put(ws + "/p/vx.config.json", json.dumps({"name": "p", "tasks": tasks}))
+    os.mkfifo(ws + "/file")
+    vx = start(ws, "--all", *tasks, "--graph=file")
+    try:
+        out = vx.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        vx.kill()
+        out = "it waits"
+    ok(vx.returncode == 2, "--graph: a fifo that nobody reads is not waited for", out)
+    for flag, code in (("--graph", 130), ("--profile", None)):
+        fd = os.open(ws + "/file", os.O_RDONLY | os.O_NONBLOCK)
+        vx = start(ws, "--all", *tasks, flag + "=file", "--output-logs=none")
+        # Some of it is there, and the rest does not fit.
+        select.select([fd], [], [], LIMIT)
+        vx.send_signal(signal.SIGINT)
+        try:
+            out = vx.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            vx.kill()
+            out = "it waits"
+        ok(vx.returncode >= 0 and code in (None, vx.returncode), flag + ": one whose reader does not read, until Ctrl-C", (vx.returncode, out))
+        os.close(fd)
+
+
 def order(top):
     """Notices and frames into one pipe keep their order, however slow it is."""
     ws = top + "/order"
@@ -155,6 +185,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="vx-test.", dir=os.environ.get("VX_TEST_DIR", "/var/tmp")) as top:
         many(top)
         stuck(top)
+        files(top)
         order(top)
     print("1..%d" % count)
     return failed != 0

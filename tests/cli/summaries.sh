@@ -104,6 +104,12 @@ ok "of its form again" python3 "$T/check.py" s.json
 is "$(of s.json 't["lib#build"]["cache"], t["lib#build"]["status"]')" "('up-to-date', 'cache-hit')" "a hit"
 ok "profile.json" test -s profile.json
 ok "nowhere else" test ! -e ../profile.json
+echo mine >"$T/victim"
+ln -sf "$T/victim" profile.json
+run run lib#all --profile
+exits 0 "a link is where the profile goes"
+is "$(cat "$T/victim")" mine "and is not followed, as nobody has named it"
+rm profile.json
 cd .. || exit 99
 run run lib#all --report-file=sub/r.md
 is "$(grep -c '^## vx: 2 tasks' sub/r.md)" 2 "--report-file appends"
