@@ -13,7 +13,7 @@ add_part(struct strbuf *out, size_t n, const char *word, bool *first)
 {
 	if (!n)
 		return;
-	strbuf_addf(out, "%s%zu %s", *first ? "" : " · ", n, word);
+	strbuf_addf(out, "%s%zu %s", *first ? " " : " · ", n, word);
 	*first = false;
 }
 
@@ -56,8 +56,8 @@ add_meter(
 	const struct report *r, struct strbuf *out, const char *name, uint64_t part, uint64_t whole)
 {
 	report_add_coloured(r, out, DIM, name);
-	report_add_bar(out, part, whole);
-	strbuf_addch(out, ' ');
+	if (report_columns(r) >= BAR_FROM)
+		report_add_bar(out, part, whole);
 }
 
 /* By name, whatever else was printed of them. */
@@ -84,12 +84,11 @@ add_failed(const struct report *r, struct strbuf *out, const struct plan *p)
 
 /* The frame of a task that stays: what it prints from here on comes below the footer. */
 static void
-add_open_end(const struct report *r, struct strbuf *out, const struct task *t)
+add_open_end(struct report *r, struct strbuf *out, const struct task *t)
 {
 	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
 
-	if (r->live_mid_line)
-		strbuf_addch(out, '\n');
+	escape_put_back(&r->screen, out);
 	report_add_outcome(&outcome, t, NULL);
 	report_add_frame_close(r, out, t, outcome.buf);
 }
@@ -108,11 +107,12 @@ report_footer(struct report *r, const struct plan *p, uint64_t wall_ns, int stop
 		r->streamed = r->live;
 	}
 	r->live = NULL;
+	report_add_distance(r, &out);
 	report_add_replays(r, &out);
 	if (r->o.verbose_table)
 		add_table(r, &out, p);
 	strbuf_addf(&head, "─ vx %s", PACKAGE_VERSION);
-	report_add_rule(&head, strlen(head.buf) - 2);
+	report_add_rule(r, &head, strlen(head.buf) - 2);
 	report_add_coloured(r, &out, DIM, head.buf);
 	strbuf_addch(&out, '\n');
 	report_add_coloured(r, &out, DIM, "projects ");

@@ -54,9 +54,22 @@ report_add_content(const struct report *r, struct strbuf *out, struct escape_sta
 	const char *p, size_t n)
 {
 	if (r->colour)
+		escape_strip_but_colours(st, p, n, out);
+	else
+		escape_strip(st, p, n, out);
+}
+
+void
+report_add_streamed(
+	struct report *r, struct strbuf *out, struct escape_state *st, const char *p, size_t n)
+{
+	size_t begin = out->len;
+
+	if (r->colour)
 		strbuf_add(out, p, n);
 	else
 		escape_strip(st, p, n, out);
+	escape_watch(&r->screen, out->buf + begin, out->len - begin);
 }
 
 void
@@ -69,10 +82,13 @@ report_add_bar(struct strbuf *out, uint64_t part, uint64_t whole)
 }
 
 void
-report_add_rule(struct strbuf *out, size_t used)
+report_add_rule(const struct report *r, struct strbuf *out, size_t used)
 {
+	size_t width = report_columns(r);
+
+	width = width < RULE_WIDTH ? width : RULE_WIDTH;
 	strbuf_addch(out, ' ');
-	for (size_t i = used + 1; i < RULE_WIDTH; i++)
+	for (size_t i = used + 1; i < width; i++)
 		strbuf_adds(out, "─");
 }
 
@@ -204,7 +220,7 @@ add_section(const struct report *r, struct strbuf *out, const char *title)
 	cleanup_strbuf struct strbuf line = STRBUF_INIT;
 
 	strbuf_addf(&line, "├─ %s", title);
-	report_add_rule(&line, 3 + strlen(title));
+	report_add_rule(r, &line, 3 + strlen(title));
 	report_add_coloured(r, out, DIM, line.buf);
 	strbuf_addch(out, '\n');
 }
@@ -232,19 +248,13 @@ add_piece(void *ctx, enum exec_stream stream, const char *p, size_t n)
 	report_add_content(c->r, c->out, &c->strip[stream], p, n);
 }
 
-static void
-end_line(struct strbuf *out)
-{
-	if (out->len && out->buf[out->len - 1] != '\n')
-		strbuf_addch(out, '\n');
-}
-
 /* Both streams in the order they were read, under one heading that says which there are. */
 void
 report_add_captured(const struct report *r, struct strbuf *out, const struct captured *output)
 {
 	static const char *const titles[] = {NULL, "STDOUT", "STDERR", "STDOUT, STDERR"};
 	struct content c = {.r = r, .out = out};
+	struct escape_screen screen = {0};
 	size_t begin;
 
 	if (!output || captured_is_empty(output))
@@ -256,9 +266,8 @@ report_add_captured(const struct report *r, struct strbuf *out, const struct cap
 	begin = out->len;
 	captured_each(output, add_piece, &c);
 	/* A colour that it did not take back would be that of all that follows. */
-	if (r->colour && memchr(out->buf + begin, '\033', out->len - begin))
-		strbuf_adds(out, "\033[0m");
-	end_line(out);
+	escape_watch(&screen, out->buf + begin, out->len - begin);
+	escape_put_back(&screen, out);
 }
 
 void

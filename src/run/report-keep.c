@@ -25,6 +25,18 @@ add_name(const struct report *r, struct strbuf *out, const struct kept_task *k)
 	report_add_coloured(r, out, DIM, name.buf);
 }
 
+static void
+add_line(const struct report *r, struct strbuf *out, const struct kept_task *k, const char *p,
+	size_t n)
+{
+	add_name(r, out, k);
+	strbuf_add(out, p, n);
+	/* Nobody's colours reach into the next line, which may be another's. */
+	if (r->colour && memchr(p, '\033', n))
+		strbuf_adds(out, "\033[0m");
+	strbuf_addch(out, '\n');
+}
+
 /* Whole lines only, so that those of two tasks never mix. */
 static void
 add_lines(const struct report *r, struct strbuf *out, const struct kept_task *k,
@@ -35,14 +47,11 @@ add_lines(const struct report *r, struct strbuf *out, const struct kept_task *k,
 	for (const char *nl; (nl = memchr(line->buf + at, '\n', line->len - at));) {
 		size_t n = (size_t)(nl - line->buf) + 1 - at;
 
-		add_name(r, out, k);
-		strbuf_add(out, line->buf + at, n);
+		add_line(r, out, k, line->buf + at, n - 1);
 		at += n;
 	}
 	if (at < line->len && (all || line->len - at > LINE_MAX_BYTES)) {
-		add_name(r, out, k);
-		strbuf_add(out, line->buf + at, line->len - at);
-		strbuf_addch(out, '\n');
+		add_line(r, out, k, line->buf + at, line->len - at);
 		at = line->len;
 	}
 	memmove(line->buf, line->buf + at, line->len - at);
@@ -50,13 +59,11 @@ add_lines(const struct report *r, struct strbuf *out, const struct kept_task *k,
 }
 
 static void
-add_output(const struct report *r, struct strbuf *out, struct kept_task *k, enum exec_stream stream,
+add_output(struct report *r, struct strbuf *out, struct kept_task *k, enum exec_stream stream,
 	const char *p, size_t n)
 {
 	if (r->nkept == 1) {
-		report_add_content(r, out, &k->strip[stream], p, n);
-		if (out->len)
-			k->mid_line = out->buf[out->len - 1] != '\n';
+		report_add_streamed(r, out, &k->strip[stream], p, n);
 		return;
 	}
 	report_add_content(r, &k->line[stream], &k->strip[stream], p, n);
@@ -104,9 +111,9 @@ report_keep_denied(struct report *r, const struct task *t, const struct exec_den
 	strbuf_adds(&text, "vx: denied ");
 	report_add_denial(&text, d);
 	if (r->nkept == 1) {
-		strbuf_adds(&out, k->mid_line ? "\n" : "");
+		strbuf_adds(&out, escape_is_mid_line(&r->screen) ? "\n" : "");
 		strbuf_add(&out, text.buf, text.len);
-		k->mid_line = false;
+		escape_watch(&r->screen, out.buf, out.len);
 	} else {
 		add_lines(r, &out, k, &text, true);
 	}
@@ -124,7 +131,7 @@ report_keep_ended(struct report *r, const struct report_end *end)
 	for (size_t i = 0; k && i < array_len(k->line); i++)
 		add_lines(r, &out, k, &k->line[i], true);
 	if (k && says && is_shown(r)) {
-		strbuf_adds(&out, k->mid_line ? "\n" : "");
+		escape_put_back(&r->screen, &out);
 		report_add_outcome(&outcome, end->task, end->result);
 		report_add_denials(r, &out, end->result);
 		report_add_notes(r, &out, end);
@@ -180,8 +187,8 @@ report_keep_release(struct report *r)
 {
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
-	if (r->nkept && is_shown(r) && r->o.github) {
-		strbuf_adds(&out, r->kept[0].mid_line ? "\n" : "");
+	if (r->nkept && is_shown(r)) {
+		escape_put_back(&r->screen, &out);
 		report_add_fence_end(r, &out);
 		report_emit(r, &out);
 	}

@@ -31,7 +31,6 @@ struct kept_task {
 	const struct task *task;
 	struct escape_state strip[3];
 	struct strbuf line[3]; /* of several: of each stream, what has no end yet */
-	bool mid_line;         /* of a single one */
 };
 
 struct replay {
@@ -41,7 +40,8 @@ struct replay {
 };
 
 enum {
-	ROWS_MAX = 10 /* of running tasks in the live region */
+	ROWS_MAX = 10, /* of running tasks in the live region */
+	BAR_FROM = 60  /* so many columns have room for a bar */
 };
 
 struct report {
@@ -56,8 +56,9 @@ struct report {
 	uint64_t dirty_at; /* when the region may be drawn again; 0: it is up to date */
 	size_t done;
 	const struct task *live; /* the one task that streams between frame open and close */
-	bool live_mid_line;
 	struct escape_state strip[3];
+	struct escape_screen screen; /* what has been streamed leaves the terminal so */
+	bool after_line;             /* of the grid: a frame keeps its distance */
 	const struct task *streamed; /* what was live when the footer came */
 	struct kept_task *kept;
 	size_t nkept;
@@ -96,13 +97,21 @@ void report_keep_release(struct report *r);
 /* report-frame.c */
 void report_add_coloured(
 	const struct report *r, struct strbuf *sb, enum colour c, const char *text);
-void report_add_rule(struct strbuf *out, size_t used);
+/* Of the terminal; without one there is no end of them. */
+size_t report_columns(const struct report *r);
+void report_add_rule(const struct report *r, struct strbuf *out, size_t used);
 void report_add_bar(struct strbuf *out, uint64_t part, uint64_t whole);
 /* Blanks behind a text, up to so many columns. */
 void report_pad(struct strbuf *out, const char *text, size_t columns);
-/* A task's own bytes: as they are, or without escape sequences where there is no colour. */
+/* A task's own bytes: of their escape sequences colours stay, as the rest was meant for a terminal of its own; none
+ * where there is no colour. */
 void report_add_content(const struct report *r, struct strbuf *out, struct escape_state *st,
 	const char *p, size_t n);
+/* Of the one that streams all stay: it has the terminal. */
+void report_add_streamed(
+	struct report *r, struct strbuf *out, struct escape_state *st, const char *p, size_t n);
+/* A blank line, between a line of the grid and what is none. */
+void report_add_distance(struct report *r, struct strbuf *out);
 void report_add_outcome(struct strbuf *out, const struct task *t, const struct exec_result *res);
 void report_add_frame_open(
 	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome);

@@ -37,18 +37,32 @@ screen(void)
 	return (struct screen){ws.ws_col, ws.ws_row};
 }
 
+size_t
+report_columns(const struct report *r)
+{
+	return r->tty ? screen().columns : SIZE_MAX;
+}
+
+/* To where the region begins. */
 static void
-add_erase(struct report *r, struct strbuf *out)
+add_home(struct report *r, struct strbuf *out)
 {
 	size_t up = 0, width = screen().columns;
 
-	if (!r->drawn)
-		return;
 	/* Where the terminal has become narrower since, it has wrapped them. */
 	for (unsigned i = 0; i < r->drawn; i++)
 		up += r->widths[i] > width ? (r->widths[i] + width - 1) / width : 1;
-	strbuf_addf(out, "\r\033[%zuA\033[J", up);
+	strbuf_addf(out, "\r\033[%zuA", up);
 	r->drawn = 0;
+}
+
+static void
+add_erase(struct report *r, struct strbuf *out)
+{
+	if (!r->drawn)
+		return;
+	add_home(r, out);
+	strbuf_adds(out, "\033[J");
 }
 
 static void
@@ -222,7 +236,7 @@ report_started(struct report *r, const struct task *t, const char *command)
 	if (r->o.flow == FLOW_FOCUSED && r->o.logs == LOGS_BY_FLOW && r->o.nrequested == 1 &&
 		t->node->requested) {
 		r->live = t;
-		r->live_mid_line = false;
+		report_add_distance(r, &out);
 		report_add_frame_open(r, &out, t, NULL);
 		report_add_command(r, &out, command);
 		report_emit(r, &out);
@@ -230,12 +244,29 @@ report_started(struct report *r, const struct task *t, const char *command)
 	touch(r);
 }
 
+void
+report_add_distance(struct report *r, struct strbuf *out)
+{
+	if (r->after_line)
+		strbuf_addch(out, '\n');
+	r->after_line = false;
+}
+
 static void
-add_hash(struct strbuf *out, const struct task *t, const struct exec_result *result)
+add_line(struct report *r, struct strbuf *out, const struct report_end *end)
+{
+	report_add_line(r, out, end);
+	r->after_line = true;
+}
+
+static void
+add_hash(struct report *r, struct strbuf *out, const struct task *t,
+	const struct exec_result *result)
 {
 	char hex[DIGEST_HEX];
 
 	digest_hex(&t->key, hex);
+	r->after_line = true;
 	report_add_outcome(out, t, result);
 	strbuf_addf(out, " %s %s\n", t->node->id, t->has_key ? hex : "-");
 }
@@ -248,9 +279,9 @@ report_ready(struct report *r, const struct task *t)
 	r->done++;
 	/* A frame would have no end. */
 	if (r->live != t && form_of(r, t, true) != FORM_NOTHING)
-		report_add_line(r, &out, &(struct report_end){.task = t});
+		add_line(r, &out, &(struct report_end){.task = t});
 	if (r->o.logs == LOGS_HASH)
-		add_hash(&out, t, NULL);
+		add_hash(r, &out, t, NULL);
 	report_emit(r, &out);
 	touch(r);
 }
@@ -263,9 +294,7 @@ report_output(
 
 	if (!n || report_keep_output(r, t, stream, p, n) || r->live != t)
 		return;
-	report_add_content(r, &out, &r->strip[stream], p, n);
-	if (out.len)
-		r->live_mid_line = out.buf[out.len - 1] != '\n';
+	report_add_streamed(r, &out, &r->strip[stream], p, n);
 	report_emit(r, &out);
 }
 
@@ -282,9 +311,9 @@ report_denied(struct report *r, const struct task *t, const struct exec_denial *
 			*d->grant ? "; to allow it: " : "", d->grant);
 		return;
 	}
-	strbuf_adds(&out, r->live_mid_line ? "\nvx: denied " : "vx: denied ");
+	strbuf_adds(&out, escape_is_mid_line(&r->screen) ? "\nvx: denied " : "vx: denied ");
 	report_add_denial(&out, d);
-	r->live_mid_line = false;
+	escape_watch(&r->screen, out.buf, out.len);
 	report_emit(r, &out);
 }
 
@@ -293,10 +322,7 @@ add_live_close(struct report *r, struct strbuf *out, const struct report_end *en
 {
 	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
 
-	if (r->colour)
-		strbuf_adds(out, "\033[0m");
-	if (r->live_mid_line)
-		strbuf_addch(out, '\n');
+	escape_put_back(&r->screen, out);
 	report_add_outcome(&outcome, end->task, end->result);
 	report_add_error(r, out, end);
 	report_add_denials(r, out, end->result);
@@ -331,7 +357,7 @@ report_add_replays(const struct report *r, struct strbuf *out)
 			cleanup_strbuf struct strbuf head = STRBUF_INIT;
 
 			strbuf_adds(&head, "─ once more, what failed");
-			report_add_rule(&head, strlen("- once more, what failed"));
+			report_add_rule(r, &head, strlen("- once more, what failed"));
 			report_add_coloured(r, out, DIM, head.buf);
 			strbuf_addch(out, '\n');
 			said = true;
@@ -370,32 +396,61 @@ report_ended(struct report *r, const struct report_end *end)
 	} else {
 		switch (form) {
 		case FORM_FRAME:
+			report_add_distance(r, &out);
 			report_add_frame(r, &out, end);
 			break;
 		case FORM_LINE:
-			report_add_line(r, &out, end);
+			add_line(r, &out, end);
 			break;
 		case FORM_NOTHING:
 			break;
 		}
 	}
 	if (r->o.logs == LOGS_HASH && (!t->is_ready || t->status != TASK_SUCCESS))
-		add_hash(&out, t, end->result);
+		add_hash(r, &out, t, end->result);
 	report_emit(r, &out);
 	keep_replay(r, end, live || form == FORM_FRAME);
 	touch(r);
 }
 
+/* The region while it is drawn. */
+struct drawing {
+	struct report *r;
+	struct strbuf *out;
+	size_t columns;
+	bool over; /* the one before, which is not erased: that would flicker */
+};
+
+static void
+end_region_line(struct drawing *d, size_t width)
+{
+	d->r->widths[d->r->drawn++] = width;
+	strbuf_adds(d->out, d->over ? "\033[K\n" : "\n");
+}
+
 /* Cut to what fits, so that it takes one line. */
 static void
-add_region_line(struct report *r, struct strbuf *out, const char *line, size_t columns)
+add_region_line(struct drawing *d, enum colour colour, const char *head, const char *rest)
 {
-	size_t n = columns_fit(line, columns - 1);
-	cleanup_free char *fits = xmemdupz(line, n);
+	size_t width = columns_of(head), room = d->columns - 1, n;
 
-	r->widths[r->drawn++] = columns_of(fits);
-	strbuf_add(out, line, n);
-	strbuf_addch(out, '\n');
+	if (width >= room) {
+		strbuf_add(d->out, head, columns_fit(head, room));
+		end_region_line(d, room);
+		return;
+	}
+	report_add_coloured(d->r, d->out, colour, head);
+	n = columns_of(rest);
+	if (n <= room - width) {
+		strbuf_adds(d->out, rest);
+		width += n;
+	} else {
+		cleanup_free char *fits = xmemdupz(rest, columns_fit(rest, room - width - 1));
+
+		strbuf_addf(d->out, "%s…", fits);
+		width += columns_of(fits) + 1;
+	}
+	end_region_line(d, width);
 }
 
 int
@@ -438,24 +493,31 @@ report_redraw_at(const struct report *r)
 }
 
 static void
-add_region_row(struct report *r, struct strbuf *out, const struct row *row, size_t columns)
+add_region_row(struct drawing *d, const struct row *row)
 {
-	cleanup_strbuf struct strbuf line = STRBUF_INIT;
-	char time[32];
+	cleanup_strbuf struct strbuf rest = STRBUF_INIT;
+	char time[32], head[48];
 
 	report_duration(clock_monotonic_ns() - row->since_ns, time, sizeof(time));
-	strbuf_addf(&line, "▸ %7s  %s%s", time, row->task->node->id,
-		row->task->is_ready ? "  ready" : "");
-	add_region_line(r, out, line.buf, columns);
+	snprintf(head, sizeof(head), "▸ %7s  ", time);
+	strbuf_adds(&rest, row->task->node->id);
+	if (row->task->is_ready)
+		strbuf_adds(&rest, " · ready");
+	add_region_line(d, CYAN, head, rest.buf);
 }
 
 static void
-add_region_meter(struct report *r, struct strbuf *out, size_t rows, size_t columns)
+add_region_meter(struct drawing *d, size_t rows)
 {
-	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+	cleanup_strbuf struct strbuf head = STRBUF_INIT, line = STRBUF_INIT;
+	const struct report *r = d->r;
 
-	strbuf_adds(&line, "  ");
-	report_add_bar(&line, r->done, r->o.ntasks);
+	strbuf_adds(&head, " ");
+	/* The numbers say more. */
+	if (d->columns >= BAR_FROM) {
+		strbuf_adds(&head, " ");
+		report_add_bar(&head, r->done, r->o.ntasks);
+	}
 	strbuf_addf(&line, " %zu/%zu tasks", r->done, r->o.ntasks);
 	if (r->nfailed)
 		strbuf_addf(&line, " · %zu failed", r->nfailed);
@@ -463,7 +525,14 @@ add_region_meter(struct report *r, struct strbuf *out, size_t rows, size_t colum
 		strbuf_addf(&line, " · %zu cached", r->ncached);
 	if (r->nrows > rows)
 		strbuf_addf(&line, " · %zu more running", r->nrows - rows);
-	add_region_line(r, out, line.buf, columns);
+	add_region_line(d, r->nfailed ? RED : GREEN, head.buf, line.buf);
+}
+
+void
+report_let_go(struct report *r)
+{
+	r->drawn = 0;
+	touch(r);
 }
 
 void
@@ -471,22 +540,29 @@ report_redraw(struct report *r)
 {
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 	struct screen sc = screen();
+	struct drawing d;
 	size_t rows = r->nrows < ROWS_MAX ? r->nrows : ROWS_MAX;
 
 	r->dirty_at = 0;
 	/* What waits is drawn no sooner by more of it: out_drained. */
 	if (!r->tty || r->live || report_is_kept(r) || outlet_waiting(&r->out))
 		return;
-	add_erase(r, &out);
+	d = (struct drawing){r, &out, sc.columns, r->drawn && !r->pending.len};
+	if (d.over)
+		add_home(r, &out);
+	else
+		add_erase(r, &out);
 	strbuf_add(&out, r->pending.buf, r->pending.len);
 	strbuf_reset(&r->pending);
 	/* What scrolls away cannot be drawn again. */
 	if (rows + 3 > sc.rows)
 		rows = sc.rows > 3 ? sc.rows - 3 : 0;
-	add_region_line(r, &out, "", sc.columns);
+	end_region_line(&d, 0);
 	for (size_t i = 0; i < rows; i++)
-		add_region_row(r, &out, &r->rows[i], sc.columns);
-	add_region_meter(r, &out, rows, sc.columns);
+		add_region_row(&d, &r->rows[i]);
+	add_region_meter(&d, rows);
+	if (d.over)
+		strbuf_adds(&out, "\033[J");
 	outlet_add(&r->out, out.buf, out.len);
 	/* The times of the rows go on by themselves. */
 	if (r->nrows)

@@ -94,6 +94,10 @@ int report_write_error(const struct report *r);
 uint64_t report_redraw_at(const struct report *r);
 void report_redraw(struct report *r);
 
+/* Somebody else has written there, as a shell does when it has stopped vx: what was drawn stays, and it is drawn
+ * below that. */
+void report_let_go(struct report *r);
+
 /* A text of the user's own asking, below all else: --report. */
 void report_page(struct report *r, const struct strbuf *text);
 

@@ -528,6 +528,9 @@ on_signal(void *ctx, int sig)
 		raise(SIGSTOP);
 		break;
 	case SIGCONT:
+		/* Whatever has stopped us. */
+		if (s->o->report)
+			report_let_go(s->o->report);
 		forward_all(s, SIGCONT);
 		break;
 	case SIGCHLD:

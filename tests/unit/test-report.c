@@ -126,14 +126,20 @@ test_region(int master)
 	ok_str(shows(master),
 		"\r\033[8A\033[J⏺    10ms  success          no-cache  a#b\n\n▸     0ms  "
 		"日本語#b\n"
-		"▸     0ms  a-name-t\n  ━━━━━━━━╌╌╌╌╌╌╌╌╌\n",
+		"▸     0ms  a-name-…\n  1/3 tasks\n",
 		"narrower: what the terminal has wrapped goes, too; no row is wider than that");
 	resize(80, 4);
 	report_redraw(r);
 	ok_str(shows(master),
-		"\r\033[4A\033[J\n▸     0ms  日本語#b\n  ━━━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 1/3 tasks · 1 "
-		"more running\n",
-		"lower: no more rows than fit");
+		"\r\033[4A\033[K\n▸     0ms  日本語#b\033[K\n  ━━━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 1/3 "
+		"tasks · 1 more running\033[K\n\033[J",
+		"lower: no more rows than fit; nothing is erased that is drawn again");
+	report_let_go(r);
+	ok(report_redraw_at(r) > now_ns, "continued");
+	report_redraw(r);
+	ok_str(shows(master),
+		"\n▸     0ms  日本語#b\n  ━━━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 1/3 tasks · 1 more running\n",
+		"it is drawn below what others have written");
 	for (int i = 0; i < 20000; i++) {
 		now_ns += 30000000;
 		report_redraw(r);
