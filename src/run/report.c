@@ -68,8 +68,14 @@ add_erase(struct report *r, struct strbuf *out)
 static void
 touch(struct report *r)
 {
-	if (r->tty && !r->dirty_at)
-		r->dirty_at = clock_monotonic_ns() + REDRAW_NS;
+	uint64_t at;
+
+	if (!r->tty)
+		return;
+	at = clock_monotonic_ns() + REDRAW_NS;
+	/* It may wait for the next tick, which is later. */
+	if (!r->dirty_at || at < r->dirty_at)
+		r->dirty_at = at;
 }
 
 /* A task that streams makes as much as it likes, and goes at its reader's pace as it would without vx. */

@@ -116,10 +116,12 @@ test_region(int master)
 		"▸     0ms  a-name-that-is-longer-than-a-narrow-terminal#b\n"
 		"  ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 0/3 tasks\n",
 		"a blank line, rows, a meter");
+	ok(report_redraw_at(r) == now_ns + 200000000, "its times go on by themselves");
 	t[0].state = TASK_DONE;
 	t[0].status = TASK_SUCCESS;
 	t[0].duration_ns = 10000000;
 	report_ended(r, &(struct report_end){.task = &t[0]});
+	ok(report_redraw_at(r) == now_ns + 30000000, "what happens is drawn sooner than that");
 	ok_str(shows(master), "", "an end waits for the next redraw, too");
 	resize(20, 24);
 	report_redraw(r);
