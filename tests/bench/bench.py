@@ -8,7 +8,8 @@
   read      programs that read 2,000 granted files, inside against outside: Python, rg, a C loop, and tsc where
             VX_BENCH_TOOLS names a directory with node_modules/typescript in it
   sandbox   what is denied and hidden, how much memory a helper takes, and 64 sandboxed tasks at once
-  tasks     what vx itself costs for each trivial task without a sandbox: CPU beyond that of starting its shell
+  tasks     what vx itself costs for each trivial task without a sandbox: CPU beyond that of starting its shell; and
+            what share of a run of 3,270 of them goes into drawing on a terminal
   load      what of a run is finding its workspace: N packages, each with a manifest and a config of its own, and ten
             times as many, in a program that does nothing else (load-tool)
   workload  N packages with three trivial tasks each (default 1,090: 3,270 tasks): warm, restored and
@@ -27,6 +28,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import select
 import shlex
 import shutil
@@ -35,6 +37,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 
@@ -544,7 +547,9 @@ def part_tasks(args, top):
     contenders = {
         "one": [str(args.vx), "run", "t0", "--concurrency", "1"],
         "all": [str(args.vx), "run", *[f"t{i}" for i in range(TASKS)], "--concurrency", "1", "--output-logs=none"],
-        "shells": [str(args.spawn), str(TASKS - 1), "true"],
+        # With as few variables as a task has.
+        "shells": ["env", "-i", *[f"{k}={v}" for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "USER")],
+                   str(args.spawn), str(TASKS - 1), "true"],
     }
     got = {name: [] for name in contenders}
     for _ in range(args.rounds):
@@ -556,6 +561,49 @@ def part_tasks(args, top):
     print(f"\n{TASKS} tasks `true` without a sandbox and without a cache, one at a time")
     print(f"  {'a shell, plain':58} {shells / (TASKS - 1) * 1000:10.2f} ms CPU")
     goal("vx for each task, beyond its shell", (every - one - shells) / (TASKS - 1) * 1000, "ms CPU", 0.4)
+    redraws(args, top)
+
+
+def on_terminal(cmd, cwd, stderr=None):
+    """What it wrote on a terminal that reads all at once; its CPU is in once.cpu."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+    p = subprocess.Popen(cmd, cwd=cwd, env=dict(environment(), TERM="xterm"), stdin=subprocess.DEVNULL, stdout=slave,
+                         stderr=stderr or slave)
+    os.close(slave)
+    wrote = bytearray()
+    while True:
+        try:
+            piece = os.read(master, 1 << 16)
+        except OSError:  # EIO: nobody has it open any more
+            break
+        if not piece:
+            break
+        wrote += piece
+    os.close(master)
+    _, status, usage = os.wait4(p.pid, 0)
+    p.returncode = os.waitstatus_to_exitcode(status)
+    if p.returncode:
+        sys.exit(f"bench: {' '.join(map(str, cmd))}: exit {p.returncode}\n{wrote.decode(errors='replace')[-2000:]}")
+    once.cpu = usage.ru_utime + usage.ru_stime
+    return bytes(wrote)
+
+
+def redraws(args, top):
+    ws, n = top / "redraws", 3 * args.packages
+    tasks(ws, {f"t{i}": ("true", None) for i in range(n)})
+    # How often it draws in such a run, times what that costs: the difference of two runs would be less than their noise.
+    drawn = on_terminal([str(args.vx), "run", *[f"t{i}" for i in range(n)], "--all", "--concurrency", "4"], ws)
+    cpu = once.cpu
+    times = len(re.findall(rb"\x1b\[[0-9]+A", drawn))
+    each = []
+    for _ in range(args.rounds):
+        with tempfile.TemporaryFile() as said:
+            on_terminal([str(args.redraw), "4", "1000"], ws, said)
+            said.seek(0)
+            each.append(float(said.read()))
+    print(f"\n{n:,} tasks `true` on a terminal, 4 at a time: {cpu:.2f} s CPU, {times} redraws of {min(each):.0f} us")
+    goal("redraws, of the CPU of the run", times * min(each) / 1e6 / cpu * 100, "%", 1)
 
 
 # --- load ----------------------------------------------------------------------------------------
@@ -732,6 +780,7 @@ def main():
     args.sandbox = args.vx.parent / "vx-sandbox"
     args.load = args.vx.parent / "load-tool"
     args.spawn = args.vx.parent / "spawn-tool"
+    args.redraw = args.vx.parent / "redraw-tool"
     parts = {"start": part_start, "read": part_read, "sandbox": part_sandbox, "tasks": part_tasks, "load": part_load,
              "workload": part_workload, "growth": part_growth}
     # On a disk: never /tmp, which a sandbox replaces.
