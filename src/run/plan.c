@@ -67,6 +67,20 @@ unsettles(const struct task *t)
 		       taskdef_leaves_project(t->node->def) || t->may_move);
 }
 
+/* A group that was asked for stands for what it needs. */
+static void
+find_surfaced(struct plan *p)
+{
+	for (size_t i = p->g->n; i-- > 0;) {
+		struct task *t = &p->tasks[i];
+		const struct node *n = t->node;
+
+		t->surfaced = !n->left_out && (t->surfaced || n->requested);
+		for (size_t d = 0; t->surfaced && node_is_group(n) && d < n->ndeps; d++)
+			plan_task(p, n->deps[d])->surfaced = true;
+	}
+}
+
 /* What was asked for, and the persistent ones that it needs, by themselves or by groups. */
 static void
 find_foreground(struct plan *p)
@@ -170,6 +184,7 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 		t->unsettles = unsettles(t);
 		add_probes(p, t, t->is_unfolded);
 	}
+	find_surfaced(p);
 	find_foreground(p);
 	return 0;
 }

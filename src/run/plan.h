@@ -75,6 +75,7 @@ struct task {
 	const struct node *unsaved;
 
 	/* Persistent: */
+	bool surfaced; /* a command that was requested, by itself or by a group: it is shown as that */
 	bool foreground;  /* requested, by itself, by a group or as one that such a one needs */
 	bool is_ready;    /* it was ready: what depends on it has been told */
 	bool never_ready; /* it failed without having been */

@@ -206,12 +206,21 @@ report_add_frame_open(
 void
 report_add_command(const struct report *r, struct strbuf *out, const char *command)
 {
-	cleanup_strbuf struct strbuf line = STRBUF_INIT;
+	const char *sign = "$ ";
 
-	strbuf_adds(&line, "$ ");
-	strbuf_add_sanitised(&line, command, strlen(command));
-	report_add_coloured(r, out, DIM, line.buf);
-	strbuf_addch(out, '\n');
+	/* Of several lines each is one, behind the sign. */
+	do {
+		cleanup_strbuf struct strbuf line = STRBUF_INIT;
+		size_t n = strcspn(command, "\n");
+
+		strbuf_adds(&line, sign);
+		strbuf_add_sanitised(&line, command, n);
+		report_add_coloured(r, out, DIM, line.buf);
+		strbuf_addch(out, '\n');
+		sign = "  ";
+		command += n;
+		command += strspn(command, "\n");
+	} while (*command);
 }
 
 static void

@@ -177,7 +177,7 @@ enum form {
 static enum form
 form_of(const struct report *r, const struct task *t, bool has_output)
 {
-	bool requested = t->node->requested;
+	bool requested = t->surfaced;
 	bool full = r->o.logs == LOGS_FULL || (r->o.logs == LOGS_BY_FLOW && r->o.flow == FLOW_CI);
 	bool focused = r->o.flow == FLOW_FOCUSED && r->o.logs == LOGS_BY_FLOW;
 
@@ -240,7 +240,7 @@ report_started(struct report *r, const struct task *t, const char *command)
 
 	add_row(r, t);
 	if (r->o.flow == FLOW_FOCUSED && r->o.logs == LOGS_BY_FLOW && r->o.nrequested == 1 &&
-		t->node->requested) {
+		t->surfaced) {
 		r->live = t;
 		report_add_distance(r, &out);
 		report_add_frame_open(r, &out, t, NULL);

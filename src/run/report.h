@@ -33,7 +33,7 @@ struct report_options {
 	bool sandbox_off;
 	size_t nprojects;
 	size_t ntasks;     /* commands in the graph: groups never count */
-	size_t nrequested; /* requested commands: one streams live */
+	size_t nrequested; /* commands that are shown as requested: one streams live */
 	bool verbose_table;
 	bool github;       /* the log is that of GitHub Actions */
 	struct loop *loop; /* NULL: whoever reads is waited for */

@@ -404,17 +404,17 @@ open_state(struct run *r, const struct run_options *o, struct err *e)
 }
 
 static void
-count_tasks(const struct graph *g, const struct workspace *w, struct report_options *ro)
+count_tasks(const struct plan *p, struct report_options *ro)
 {
-	bool *seen = xcalloc(w->nprojects, sizeof(*seen));
+	bool *seen = xcalloc(p->w->nprojects, sizeof(*seen));
 
-	for (size_t i = 0; i < g->n; i++) {
-		const struct node *n = g->nodes[i];
+	for (size_t i = 0; i < p->g->n; i++) {
+		const struct node *n = p->tasks[i].node;
 
 		if (node_is_idle(n))
 			continue;
 		ro->ntasks++;
-		ro->nrequested += n->requested;
+		ro->nrequested += p->tasks[i].surfaced;
 		if (!seen[n->project->index])
 			ro->nprojects++;
 		seen[n->project->index] = true;
@@ -678,7 +678,7 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 		return -1;
 	ro.workers = concurrency;
 	ro.loop = r->loop;
-	count_tasks(&r->g, &r->w, &ro);
+	count_tasks(&r->plan, &ro);
 	r->report = report_new(&ro);
 	if (r->root.note)
 		report_notice(r->report, "%s", r->root.note);
