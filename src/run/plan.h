@@ -73,9 +73,9 @@ struct task {
 	bool tainted;
 	/* The task that it needs for which that is so: it failed, or was not saved. */
 	const struct node *unsaved;
+	bool surfaced; /* a command that was requested, by itself or by a group: it is shown as that */
 
 	/* Persistent: */
-	bool surfaced; /* a command that was requested, by itself or by a group: it is shown as that */
 	bool foreground;  /* requested, by itself, by a group or as one that such a one needs */
 	bool is_ready;    /* it was ready: what depends on it has been told */
 	bool never_ready; /* it failed without having been */
