@@ -339,6 +339,7 @@ try_again(struct sched *s, struct job *j, struct exec_result *r)
 	tell_retry(s, j, r);
 	if (j->remember && !t->sandboxed)
 		own_remember(s, j, r);
+	j->left_some |= r->left_some;
 	j->spent_ns = t->duration_ns;
 	j->spent_cpu_us = t->cpu_us;
 	j->spent_rss_kb = t->peak_rss_kb;
@@ -394,8 +395,8 @@ on_done(void *ctx, struct exec_result *r)
 		settle_note(j, "not saved: it left background processes, which were ended");
 		t->tainted = true;
 	}
-	/* They may write into the outputs yet. */
-	if (r->left_some && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
+	/* They may write into the outputs yet, also those of an earlier attempt. */
+	if ((r->left_some || j->left_some) && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
 		settle_note(j, "not saved: it left background processes, which go on");
 		t->tainted = true;
 	}
@@ -603,7 +604,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 
 	if (check_key(s, j, e) || plan_inputs(s->plan, t, e) || serve_prepare(j, e))
 		return -1;
-	if (t->cache == CACHE_MISS)
+	if (t->cache == CACHE_MISS && !t->attempts)
 		miss_explain(s, t);
 	note_empty_inputs(j);
 	note_kept_back(j);

@@ -4,8 +4,8 @@
 . "${VX_SRCDIR:?}/tests/lib.sh"
 require_program python3
 . "$VX_SRCDIR/tests/cases/both.sh"
-fifo turns up
-exec 7<>"$T/turns"
+fifo turns up never
+exec 7<>"$T/turns" 6<>"$T/never"
 
 # WORD...: what the attempts are told, one each.
 turns() { printf '%s\n' "$@" >&7; }
@@ -123,6 +123,16 @@ stopped() {
 	is "$(nran a.t)" 1 "$C it was one attempt"
 }
 
+# What an attempt that failed has started may write into the outputs of the next.
+left() {
+	task "[ \$x = ok ] || { (exec 3<>$T/never; read -r y <&3) >/dev/null 2>&1 & exit 1; }" ', "retries": 1' "$cached"
+	turns bad ok
+	play
+	exits 0 "$C one that leaves a process before it is run again"
+	sandboxed || said '^note: not saved: it left background processes, which go on$' "$C is not saved while that may go on"
+	echo >&6
+}
+
 # What does not come as far as its command has no attempts.
 unstarted() {
 	task 'true' ', "retries": 2' "$cached"
@@ -134,5 +144,5 @@ unstarted() {
 	is "$(attempts)" "0 failed" "$C it had no attempt"
 }
 
-each again number timed own_input violations stopped unstarted
+each again number timed own_input violations left stopped unstarted
 done_testing
