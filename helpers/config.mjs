@@ -320,7 +320,7 @@ function scan(text) {
 		if (isProperty || isKey)
 			continue;
 		if (name === "import") {
-			const typeOnly = word(i + 1) === "type" && (mark(i + 2) || (word(i + 2) && word(i + 2) !== "from"));
+			const typeOnly = word(i + 1) === "type" && (/[{*]/.test(mark(i + 2)) || (word(i + 2) && word(i + 2) !== "from"));
 
 			if (string(i + 1) !== null)
 				imports.push(string(i + 1));
@@ -964,7 +964,7 @@ function placeOf(error) {
 	const lines = String((error && error.stack) || "").split("\n");
 
 	for (const line of lines) {
-		const text = line.replace("file://", "");
+		const text = line.replace("file://", "").replace(INSTANCE, "");
 		const start = text.indexOf(root + "/");
 		const found = start < 0 ? null : /^(.*?):(\d+)(?::(\d+))?\)?$/.exec(text.slice(start + root.length + 1));
 
@@ -983,11 +983,49 @@ function describe(error) {
 		const loading = isError && /^(SyntaxError|BuildMessage|ResolveMessage)$|ERR_MODULE_NOT_FOUND/.test(
 			`${first.name}`) || (first && /^ERR_/.test(String(first.code)));
 
-		return `${loading ? "cannot be loaded: " : "throws "}${text.replace(/[\0- ]+/g, " ").slice(0, MESSAGE_MAX)}` +
+		return `${loading ? "cannot be loaded: " : "throws "}${text.replace(INSTANCE, "").replace(/[\0- ]+/g, " ").slice(0, MESSAGE_MAX)}` +
 			(place ? ` (${place})` : "");
 	} catch {
 		return "throws what cannot be shown";
 	}
+}
+
+// What a config keeps in a file that it shares, a counter or a preset that it changes, the next one does not see: it would
+// depend on which of them are evaluated in this process, which is not remembered. The files of installed packages are
+// shared all the same, as loading some of them takes longer than all configs.
+const INSTANCE = /\?vx=\d+/g;
+const isOwned = (file) => isInside(file) && !isPackaged(file);
+
+// So that node and deno load the file once more for each config.
+function ownInstance(found) {
+	if (!found.url.startsWith("file:") || /[?#]/.test(found.url) || !isOwned(url.fileURLToPath(found.url)))
+		return found;
+	return { ...found, url: `${found.url}?vx=${current}` };
+}
+
+// The same for what was required, and in bun for all.
+function forgetInstances() {
+	for (const file of ownKeys(builtin.cache))
+		if (typeof file === "string" && isOwned(file))
+			delete builtin.cache[file];
+}
+
+const erased = new Map();
+
+// What a load of it has found, for all instances. What is wrong with its types node says where it is loaded.
+function eraseOnce(file, load) {
+	let it = erased.get(file);
+
+	if (it)
+		return it;
+	it = load();
+	try {
+		if (it.format === "module-typescript")
+			it = { format: "module", source: module.stripTypeScriptTypes(String(it.source)) };
+	} catch {}
+	it = { ...it, shortCircuit: true };
+	erased.set(file, it);
+	return it;
 }
 
 function installVirtual() {
@@ -1018,7 +1056,7 @@ function installVirtual() {
 	module.registerHooks({
 		resolve(spec, context, next) {
 			if (!VIRTUAL.includes(spec))
-				return next(spec, context);
+				return ownInstance(next(spec, context));
 			const address = `file:///@vzn/vx.${[...(context.conditions || [])].includes("require") ? "c" : "m"}js`;
 
 			return { url: address, format: formatOf(address), shortCircuit: true };
@@ -1026,18 +1064,20 @@ function installVirtual() {
 		load(address, context, next) {
 			if (sources[address])
 				return { format: formatOf(address), source: sources[address], shortCircuit: true };
+			const plain = address.replace(INSTANCE, "");
+
 			// deno with hooks takes JSON that is required for JavaScript.
-			if (typeof Deno !== "undefined" && address.startsWith("file:") && address.endsWith(".json"))
-				return { format: "json", source: readFileSync(url.fileURLToPath(address), "utf8"), shortCircuit: true };
+			if (!isNode && plain.startsWith("file:") && plain.endsWith(".json"))
+				return { format: "json", source: readFileSync(url.fileURLToPath(plain), "utf8"), shortCircuit: true };
 			// node would look for what kind of module it is by taking the types out and compiling it, and then begin anew. It has
 			// to load much before it can take any out.
-			const known = isNode && /\.m?ts$/.test(address) && !/[%?#]/.test(address) ? studied.get(address.slice(7)) : undefined;
+			const known = isNode && /\.m?ts$/.test(plain) && !/[%?#]/.test(plain) ? studied.get(plain.slice(7)) : undefined;
 
 			if (known && known.plain && (!context.format || context.format === "module-typescript"))
 				return { format: "module", source: known.text, shortCircuit: true };
 			if (known && known.text && context.format === "module-typescript")
-				return { format: context.format, source: known.text, shortCircuit: true };
-			return next(address, context);
+				return eraseOnce(plain, () => ({ format: context.format, source: known.text }));
+			return isNode && plain !== address ? eraseOnce(plain, () => next(address, context)) : next(address, context);
 		},
 	});
 }
@@ -1066,6 +1106,7 @@ async function evaluate(index, name) {
 	const file = path.join(root, name);
 
 	say("begin", index);
+	forgetInstances();
 	const rests = closure(file);
 
 	if (rests.missing)

@@ -26,6 +26,7 @@ echo 'import { v } from "./clock.ts"; export { v };' >lib/behind.ts
 echo 'import { w } from "./two.ts"; export const v = {}; export const u = () => w;' >lib/one.ts
 echo 'import { v } from "./one.ts"; export const w = () => v;' >lib/two.ts
 echo '{ "tags": ["x"] }' >lib/v.json
+echo 'export const v = { tags: [String(Date.now() > 0)] }; export default v;' >lib/typed.ts
 ln -s v.ts lib/link.ts
 # PACKAGE MANIFEST: with the module x.mjs.
 package() {
@@ -229,6 +230,9 @@ import { v } from "beside-file"; export default v;
 J
 config 'lib/clock.ts mentions Date' <<'J'
 import { v } from "../lib/behind.ts"; export default v;
+J
+config 'lib/typed.ts mentions Date' <<'J'
+import type, { v } from "../lib/typed.ts"; export default v ?? type;
 J
 config 'lib/link.ts lies behind a link' <<'J'
 import { v } from "../lib/link.ts"; export default v;
