@@ -11,6 +11,7 @@ said 'vx COMMAND' "and what it can do"
 run frobnicate
 exits 2 "an unknown verb"
 said 'frobnicate' "is named"
+said 'if it is a task, run it with .vx run frobnicate' "with the command that a task of that name is run by"
 run list
 exits 2 "a verb near to one that is not there yet"
 said_not 'did you mean' "offers none that does not exist"
@@ -76,6 +77,10 @@ usage "a number that is none" '--concurrency' build --all --concurrency two
 said "'two' is neither a whole number from 1 to 10000 nor, like 50%, a share of the cores" "both ways are named"
 usage "a share that is none" "'x%' is neither" build --all --concurrency x%
 usage "a number out of range" '--concurrency' build --all --concurrency 0
+for n in 0x2 1e1 -2 1.5 ' 2' 1001 99999999999999999999; do
+	usage "--retry=$n" "--retry: '$n' is not a whole number from 0 to 1000" build --all "--retry=$n"
+done
+usage "--retry=+2" "--retry: '[+]2' is not a whole number" build --all --retry=+2
 usage "the same for a dry run" '--concurrency' build --all --dry --concurrency 0
 usage "one as of another runner" 'unknown flag --jobs \(.vx run --help. lists them\)' build --all --jobs
 usage "a value without its =" 'no project declares a task "json"; did you mean --dry=json\?$' build --all --dry json
@@ -86,6 +91,8 @@ usage "no value at the end" '--filter needs a value: --filter=PATTERN' build --f
 usage "a flag for a value" "--filter needs a value, but '--all' follows; write --filter=PATTERN" build --filter --all
 usage "an empty value" '--filter= has an empty value: write --filter=PATTERN$' build --filter=
 usage "an empty value that could be left out" '--continue= has an empty value: write --continue alone, or --continue=never\|deps-ok\|always$' build --all --continue=
+usage "a flag for the name of a file" "--report-file needs a value, but '-x' follows; write --report-file=FILE" build --report-file -x
+usage "and of a directory" "--cache-dir needs a value, but '-x' follows; write --cache-dir=PATH" build --cache-dir -x
 usage "a cache that is none" '--cache: write local:rw, local:r \(only read\), local:w \(only write\) or local: \(neither\)' build --all --cache=local
 usage "force without a cache" '--force and --no-cache contradict each other' build --all --force --no-cache
 CI=1
@@ -107,6 +114,7 @@ usage "a bad --output-logs" '--output-logs' build --all --output-logs=loud
 usage "a value missing" '--filter' build --filter
 usage "an option of another runner's" '--parallel' build --all --parallel
 usage "--frozen" '--frozen is not in this vx yet' build --all --frozen
+usage "--download" '--download is not in this vx yet' build --all --download=none
 usage "a bad --dry" '--dry=yaml: write text or json' build --all --dry=yaml
 usage "two plans" '--dry and --graph are two plans: ask for one of them' build --all --dry --graph
 usage "a graph as a picture" '--graph=x/y\.SVG: vx writes the DOT language alone: vx run … --graph \| dot -Tsvg' build --all --graph=x/y.SVG

@@ -486,6 +486,9 @@ def placement():
     ok({t["executor"] for t in plan.values() if t["task"] not in ("plain", "only", "here", "group")} == {"local"}
        and plan["plain"]["executor"] == plan["only"]["executor"] == "far" and plan["here"]["executor"] == "near"
        and "executor" not in plan["group"], "--dry=json names them", r.stdout)  # fmt: skip
+    r = vx("--filter", "p", *every, "--dry")
+    ok(re.search(rb"^. p#plain  .*  on far$", r.stdout.decode().encode("ascii", "replace"), re.M) and b"p#group  group  --------\n" in r.stdout,
+       "so does a plan in words", shown(r))  # fmt: skip
     ok(not executed("far") and not executed("near"), "and nothing is executed")
     r = vx("--filter", "p", "plain", "here", "--dry")
     ok(re.search(rb"p#plain  no-cache  \w+  on far\n", r.stdout) and re.search(rb"p#here .*  on near\n", r.stdout), "--dry, too", shown(r))

@@ -134,6 +134,25 @@ success a#made KEY" "hash-only: a line each, with outcome, name and key"
 run run made bad after --all --output-logs=none
 is "$(head -n 1 "$OUT" | cut -d ' ' -f 1,2)" "─ vx" "none: the footer alone"
 
+# --- stopped ----------------------------------------------------------------------------------------
+fifo up go
+put p/w/vx.config.json <<E
+{ "name": "w", "tasks": {
+	"wait": { "exec": { "command": "echo up >$T/up; read -r x <$T/go" } },
+	"next": { "dependsOn": ["wait"], "exec": { "command": "true" } } } }
+E
+bg run wait next --all
+await up >/dev/null || fail "the task did not start"
+kill -s INT "$BG"
+bg_wait
+exits 130 "a run that is stopped"
+shown w#wait line "what was running: a line"
+said '^✗ +[0-9.]+m?s  aborted +w#wait$' "its line: aborted"
+shown w#next "" "what had not begun: none"
+said '^tasks    [━╌]+ 1 aborted · 1 not run$' "the footer has both"
+said '^result   0 tasks · 0 cached \(0%\) · stopped by a signal · ' "outside of its totals"
+rm -r p/w
+
 # --- the footer -------------------------------------------------------------------------------------
 edit
 run run made none bad after all --all

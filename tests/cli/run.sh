@@ -97,6 +97,13 @@ run run app#build -- 'two words' "it's" '$HOME' -x
 exits 0 "forwarded arguments"
 said "<two words><it's><[\$]HOME><-x>" "arrive as they were given"
 said_not 'lib.*two words' "not at a dependency"
+put p/group/vx.config.json <<'E'
+{ "name": "group", "tasks": { "all": { "dependsOn": ["app#build"] } } }
+E
+run run group#all -- x
+exits 2 "arguments for a group alone"
+said 'arguments after -- reach requested commands, and only groups are requested' "are refused"
+rm -r p/group
 
 # The environment is isolated.
 put p/env/vx.config.json <<'E'

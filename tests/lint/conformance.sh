@@ -12,6 +12,7 @@ sections() {
 	case $1 in
 	*-execution.md) echo 1 2 3 4 5 6 7 8 9 10 ;;
 	*-executors.md) echo 1 ;;
+	*-cli.md) echo 1 2 3 4 5 ;;
 	*-config.md) echo 1 2 3 4 5 6 7 8 ;;
 	*) echo 1 2 3 4 5 6 7 8 9 10 11 ;;
 	esac
@@ -170,7 +171,7 @@ all=yes
 while read -r program; do
 	grep -qxF -e "$program" chosen || all=no
 done <known
-for doc in CONFORMANCE.md CONFORMANCE-config.md CONFORMANCE-execution.md CONFORMANCE-executors.md; do
+for doc in CONFORMANCE.md CONFORMANCE-cli.md CONFORMANCE-config.md CONFORMANCE-execution.md CONFORMANCE-executors.md; do
 	judge "$VX_SRCDIR/docs/$doc" "$VX_BUILDDIR" known $all >verdict
 	is "$(grep '^wrong' verdict)" "" "docs/$doc is true"
 	ok "$doc names tests" grep -qE '^(passed|skipped|missing)' verdict
