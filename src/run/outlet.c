@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/outlet.h"
+#include "util/clock.h"
 #include "util/fd.h"
 #include "util/stop.h"
 #include <errno.h>
@@ -130,7 +131,7 @@ outlet_wait(struct outlet *o, size_t most)
 	while (outlet_waiting(o) > most) {
 		struct pollfd p = {.fd = o->room.fd, .events = POLLOUT};
 
-		if (stop_is_asked())
+		if (stop_is_asked() || (o->until_ns && clock_monotonic_ns() >= o->until_ns))
 			return false;
 		if (poll(&p, 1, LOOK_MS) > 0)
 			pump(o);

@@ -19,6 +19,7 @@ struct outlet {
 	size_t gone;                       /* of them */
 	int error;                         /* of a write; nothing more is written after it */
 	struct loop *loop;                 /* NULL: everything is waited for */
+	uint64_t until_ns;                 /* until then (monotonic); 0: there is no end */
 	struct loop_fd room;               /* in the loop while something waits */
 	void (*drained)(struct outlet *o); /* nothing waits any more; may be NULL */
 };
@@ -33,7 +34,7 @@ outlet_waiting(const struct outlet *o)
 {
 	return o->waiting.len - o->gone;
 }
-/* Returns when no more than `most` bytes wait, or when a stop is asked (util/stop.h): false. */
+/* Returns when no more than `most` bytes wait, or when a stop is asked (util/stop.h) or the time is over: false. */
 bool outlet_wait(struct outlet *o, size_t most);
 
 #endif

@@ -70,7 +70,6 @@ struct report {
 	char fence[33]; /* github: what ends the piece, in which nothing is a command */
 	struct outlet out, err_out;
 	struct outlet *err; /* `out` where both are one file, so that they keep their order */
-	bool hurried;       /* report_hurry */
 	bool holding;       /* what tasks print is not read: loop_hold */
 };
 

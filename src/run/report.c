@@ -5,6 +5,7 @@
 #include "util/clock.h"
 #include "util/columns.h"
 #include "util/err.h"
+#include "util/stop.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
@@ -183,8 +184,11 @@ form_of(const struct report *r, const struct task *t, bool has_output)
 
 	if (r->o.logs == LOGS_NONE || r->o.logs == LOGS_HASH)
 		return FORM_NOTHING;
-	if (t->status == TASK_SKIPPED || t->status == TASK_ABORTED)
+	if (t->status == TASK_SKIPPED)
 		return FORM_LINE;
+	/* Why it took so long that it was stopped may be there. */
+	if (t->status == TASK_ABORTED)
+		return has_output && (full || (focused && requested)) ? FORM_FRAME : FORM_LINE;
 	if (t->status == TASK_UNNEEDED)
 		return full ? FORM_LINE : FORM_NOTHING;
 	/* That it succeeds without having done anything should not be missed. */
@@ -476,13 +480,13 @@ bool
 report_finish(struct report *r)
 {
 	report_flush(r);
-	return r->hurried || (outlet_wait(&r->out, 0) && outlet_wait(r->err, 0));
+	return (outlet_wait(&r->out, 0) && outlet_wait(r->err, 0)) || !stop_is_asked();
 }
 
 void
-report_hurry(struct report *r)
+report_hurry(struct report *r, uint64_t ms)
 {
-	r->hurried = true;
+	r->out.until_ns = r->err_out.until_ns = clock_monotonic_ns() + ms * 1000000u;
 }
 
 void

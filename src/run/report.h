@@ -85,8 +85,8 @@ void report_keep(struct report *r, const struct report_kept *kept, size_t n);
 bool report_is_behind(const struct report *r);
 /* Waits until all is written. False: a stop was asked meanwhile. */
 bool report_finish(struct report *r);
-/* From here on no reader is waited for: what they do not take at once is dropped. */
-void report_hurry(struct report *r);
+/* No reader is waited for any longer than that: what they have not taken by then is dropped. */
+void report_hurry(struct report *r, uint64_t ms);
 /* The errno of a failed write to stdout, 0 when all went out (or the reader had gone away). */
 int report_write_error(const struct report *r);
 

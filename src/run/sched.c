@@ -498,11 +498,14 @@ stop(struct sched *s, int sig)
 {
 	if (s->stopped_by) {
 		if (s->o->report)
-			report_hurry(s->o->report);
+			report_hurry(s->o->report, 0);
 		cancel_all(s, SIGKILL);
 		return;
 	}
 	s->stopped_by = sig;
+	/* As long as the tasks have, and once more: nobody reads, and the workspace is locked. */
+	if (s->o->report)
+		report_hurry(s->o->report, 2 * s->o->grace_ms);
 	if (s->njobs)
 		report_notice(s->o->report, "stopping: %zu task%s asked to end; once more kills",
 			s->njobs, s->njobs == 1 ? "" : "s");

@@ -94,6 +94,21 @@ state_sweep(const char *state_path)
 	}
 }
 
+/* It would wait for itself: whoever holds the lock waits for this process to end. The environment would have said so
+ * (run.c), but a command may have cleared that. By then the holder has written who it is. */
+static int
+refuse_inner(const struct strbuf *holder, struct err *e)
+{
+	long pid = 0;
+
+	if (sscanf(holder->buf, "pid %ld: ", &pid) != 1 || !proc_is_ancestor((pid_t)pid))
+		return 0;
+	return err_set(e, ERR_USAGE, 0,
+		"vx run inside a command of another run in this workspace (%s) would wait for "
+		"itself; name what it needs in dependsOn instead",
+		holder->buf);
+}
+
 int
 state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_signal, struct err *e)
 {
@@ -115,6 +130,8 @@ state_lock(const char *state_path, const char *command, int *ret_fd, int *ret_si
 			return err_set(e, ERR_IO, errno, "lock %s", path);
 		if (!said && clock_monotonic_ns() - begin >= LOCK_NOTICE_MS * 1000000ull) {
 			holder(fd, &text);
+			if (refuse_inner(&text, e))
+				return -1;
 			report_warn("waiting for another run in this workspace: %s", text.buf);
 			said = true;
 		}

@@ -384,6 +384,21 @@ open_own_proc(void)
 	return strtol(self, NULL, 10) == getpid() ? opendir("/proc") : NULL;
 }
 
+bool
+proc_is_ancestor(pid_t pid)
+{
+	cleanup_dir DIR *d = open_own_proc();
+	struct proc_stat st = {.ppid = getppid()};
+	char name[16];
+
+	while (d && st.ppid > 1 && st.ppid != pid) {
+		snprintf(name, sizeof(name), "%d", (int)st.ppid);
+		if (!read_stat(dirfd(d), name, &st))
+			return false;
+	}
+	return d && pid > 1 && st.ppid == pid;
+}
+
 /* The next process; false at the end. */
 static bool
 next_process(DIR *proc, struct proc_stat *ret)

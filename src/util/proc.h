@@ -64,6 +64,10 @@ char *proc_find_outside(const char *name, const char *path, const char *dir);
 /* The PATH value without the entries that do not count there: for such a program's own look-ups. Owned. */
 char *proc_path_outside(const char *path, const char *dir);
 
+/* Whether this process was started by that one, or by one that it has started, and so on, as far as /proc tells: who has
+ * lost a parent on the way is nobody's. */
+bool proc_is_ancestor(pid_t pid);
+
 /* Whether a live (not zombie) process is left in the group. Zombies do not count: somebody else has
  * to reap them. */
 bool proc_group_is_alive(pid_t pgid);

@@ -125,6 +125,19 @@ def stuck(top):
     vx.stdout.close()
     vx.stderr.close()
 
+    up, held = Fifo(top + "/up4"), Fifo(top + "/held4")
+    vx = start(ws, "p#flood", N="4", VX_KILL_GRACE_MS="200")
+    ok(up.read(3) == b"up\n", "and again, with little grace")
+    vx.send_signal(signal.SIGTERM)
+    try:
+        code = vx.wait(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        code = None
+        vx.kill()
+    ok(code == 143, "one signal is enough: the wait for a reader has an end then", code)
+    vx.stdout.close()
+    vx.stderr.close()
+
     up, held = Fifo(top + "/up3"), Fifo(top + "/held3")
     vx = start(ws, "p#flood", N="3")
     ok(up.read(3) == b"up\n", "a reader who has gone:")

@@ -150,6 +150,11 @@ printf '{ "name": "in", "tasks": { "nest": { "exec": { "command": "%s run in#rea
 run run in#nest
 exits 1 "a nested run on the same workspace"
 said 'vx run inside task in#nest of the same workspace would wait for itself' "is refused, naming the task"
+# A command can have cleared the environment that says so.
+printf '{ "name": "in", "tasks": { "nest": { "exec": { "command": "env -i %s run in#read" } } } }\n' "$VX" >p/in/vx.config.json
+run run in#nest
+exits 1 "one that does not know"
+said "vx run inside a command of another run in this workspace \(pid [0-9]+: vx run in#nest\) would wait for itself" "is refused, naming the run that waits for it"
 mkdir "$T/other"
 echo '{ "name": "o", "tasks": { "t": { "exec": { "command": "echo of the other" } } } }' >"$T/other/vx.config.json"
 printf '{ "name": "in", "tasks": { "nest": { "exec": { "command": "cd %s/other && %s run t" } } } }\n' "$T" "$VX" >p/in/vx.config.json

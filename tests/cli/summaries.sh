@@ -173,14 +173,17 @@ rm .vx/runs
 fifo up go
 put p/app/vx.config.json <<E
 { "name": "app", "tasks": {
-	"wait": { "exec": { "command": "echo up >$T/up; read -r x <$T/go" } },
+	"wait": { "exec": { "command": "echo waiting for db; echo up >$T/up; read -r x <$T/go" } },
 	"then": { "dependsOn": ["wait"], "exec": { "command": "true" } } } }
 E
+export CI=1
 bg run app#then --summarize=stopped.json
+unset CI
 await up >/dev/null || fail "the task did not start"
 kill -s INT "$BG"
 bg_wait
 exits 130 "a run that is stopped"
+said '^waiting for db$' "shows what those had printed that it aborted, where all is shown"
 ok "has a summary, too" python3 "$T/check.py" stopped.json
 is "$(of stopped.json 'd["exitCode"], d["aborted"], d["notRun"], d["tasks"]')" "(130, ['app#wait'], ['app#then'], [])" "of what was aborted and what did not run"
 
