@@ -78,6 +78,8 @@ fresh
 run run build --all --continue=never --concurrency 1
 exits 1 "--continue=never"
 is "$(ran | tr ' ' '\n' | grep -cE 'app|top')" 0 "nothing after the failure that needs it"
+is "$(ran)" "lib " "--continue=never: nor anything else"
+said '^⊘ +0ms  skipped +alone#build$' "which is skipped without a cause"
 
 project lib '' "\"build\": $(task 'kill -9 $$')"
 run run lib#build

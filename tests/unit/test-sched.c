@@ -11,6 +11,7 @@
 #include "util/alloc.h"
 #include "util/fs.h"
 #include "util/loop.h"
+#include "util/strbuf.h"
 #include "util/strvec.h"
 #include "workspace/root.h"
 #include "workspace/workspace.h"
@@ -123,7 +124,7 @@ make_workspace(void)
 static struct fake fake, far, near;
 static struct sched_result result;
 static size_t nhits, nskipped;
-static const char *blocked_by;
+static struct strbuf blocked_by = STRBUF_INIT; /* who was skipped, by what */
 
 struct run_with {
 	const char *tasks[3];
@@ -191,7 +192,7 @@ run(const struct run_with *with)
 	sigaddset(&sigs, SIGINT);
 	sched_result_release(&result);
 	nhits = nskipped = 0;
-	blocked_by = NULL;
+	strbuf_reset(&blocked_by);
 	if (!root_find(dir, ROOT_EVALUATE, &root, &e) && !workspace_load(&root, -1, &w, &e) &&
 		!select_requests(&w,
 			&(struct selection){
@@ -236,8 +237,10 @@ run(const struct run_with *with)
 
 			nhits += t->status == TASK_HIT;
 			nskipped += t->status == TASK_SKIPPED;
-			if (t->blocked_by && !strcmp(t->blocked_by->id, "a#build"))
-				blocked_by = "a#build";
+			if (t->status != TASK_SKIPPED)
+				continue;
+			strbuf_addf(&blocked_by, "%s by %s ", t->node->id,
+				t->blocked_by ? t->blocked_by->id : "nobody");
 		}
 		report_free(report);
 		plan_release(&plan);
@@ -734,7 +737,7 @@ main(void)
 	put("packages/a/src/in.txt", "3\n");
 	run(&(struct run_with){.tasks = {"build"}, .scripts = fails});
 	ok(!result.ok && nskipped == 2, "a failure skips what needs it");
-	ok_str(blocked_by, "a#build", "and names the root");
+	ok_str(blocked_by.buf, "b#build by a#build c#build by a#build ", "and names the root");
 	run(&(struct run_with){.tasks = {"build"}, .scripts = fails, .cont = CONTINUE_ALWAYS});
 	ok_str(fake.order, "a#build b#build c#build ", "--continue=always runs them");
 	run(&(struct run_with){.tasks = {"build"}, .scripts = makes});
@@ -771,5 +774,6 @@ main(void)
 	test_places();
 	fs_remove_tree(AT_FDCWD, dir);
 	sched_result_release(&result);
+	strbuf_release(&blocked_by);
 	return tap_done();
 }
