@@ -600,35 +600,41 @@ struct finish {
 	const struct run_options *o;
 	unsigned concurrency;
 	uint64_t begin;
+	char id[37], *command, *tags;
 	int code;
 	bool done;
 };
+
+static struct summary
+sum_up(struct finish *f, const struct sched_result *res)
+{
+	struct summary sum = {
+		.plan = &f->r->plan,
+		.result = res,
+		.run_id = f->id,
+		.command = f->command,
+		.tags = f->tags,
+		.ended_ns = (int64_t)clock_wall_ns(),
+		.total_ns = clock_monotonic_ns() - f->begin,
+	};
+
+	f->code = res->stopped_by ? 128 + res->stopped_by : !res->ok;
+	/* With all that came before the first task. */
+	sum.started_ns = sum.ended_ns - (int64_t)sum.total_ns;
+	sum.exit_code = f->code;
+	return sum;
+}
 
 static void
 finish(struct finish *f, const struct sched_result *res, bool is_kept)
 {
 	struct run *r = f->r;
-	const struct mask *mask = r->plan.mask;
-	cleanup_free char *command = mask_text(mask, f->o->command);
-	cleanup_free char *tags = summary_tags(&f->o->tags, mask);
-	char id[37];
-	struct summary sum = {
-		.plan = &r->plan,
-		.result = res,
-		.run_id = id,
-		.command = command,
-		.tags = tags,
-		.ended_ns = (int64_t)clock_wall_ns(),
-		.total_ns = clock_monotonic_ns() - f->begin,
-	};
+	struct summary sum = sum_up(f, res);
 
-	/* With all that came before the first task. */
-	sum.started_ns = sum.ended_ns - (int64_t)sum.total_ns;
-	history_run_id(id);
-	f->code = res->stopped_by ? 128 + res->stopped_by : !res->ok;
-	sum.exit_code = f->code;
 	report_footer(r->report, &r->plan, sum.total_ns, res->stopped_by);
-	write_files(r, f->o, &sum);
+	/* How servers that stay end is not known yet. */
+	if (!is_kept)
+		write_files(r, f->o, &sum);
 	/* Servers that stay have a loop to write by; the others are over. */
 	if (!is_kept && !report_finish(r->report))
 		f->code = 128 + stop_asked_by();
@@ -660,9 +666,10 @@ static int
 execute(struct run *r, const struct run_options *o, unsigned concurrency, const struct guard *guard,
 	uint64_t begin, const sigset_t *signals, struct err *e)
 {
-	struct finish f = {r, o, concurrency, begin, 0, false};
+	struct finish f = {.r = r, .o = o, .concurrency = concurrency, .begin = begin};
 	struct sched_options so;
 	struct sched_result res;
+	int ret;
 	struct report_options ro = {
 		.logs = o->logs,
 		.flow = run_env_is_true("CI")                   ? FLOW_CI
@@ -700,14 +707,23 @@ execute(struct run *r, const struct run_options *o, unsigned concurrency, const 
 	so.cache_dir = r->cache_path;
 	so.in_foreground = in_foreground;
 	so.ctx = &f;
-	if (sched_run(&so, &res, e))
-		return -1;
-	if (!f.done)
+	history_run_id(f.id);
+	f.command = mask_text(r->plan.mask, o->command);
+	f.tags = summary_tags(&o->tags, r->plan.mask);
+	ret = sched_run(&so, &res, e);
+	if (!ret && !f.done) {
 		finish(&f, &res, false);
-	else if (res.stopped_by)
-		f.code = 128 + res.stopped_by;
-	else if (!res.ok)
-		f.code = 1;
+	} else if (!ret) {
+		int before = f.code;
+		struct summary sum = sum_up(&f, &res);
+
+		f.code = f.code ? f.code : before;
+		write_files(r, o, &sum);
+	}
+	free(f.command);
+	free(f.tags);
+	if (ret)
+		return -1;
 	sched_result_release(&res);
 	return f.code;
 }

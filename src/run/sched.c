@@ -654,8 +654,10 @@ sched_close_books(struct sched *s)
 			if (!node_is_idle(t->node))
 				sched_report_end(s, t, NULL, NULL, NULL, NULL);
 		}
+		/* A server that vx has ended before it was there failed by nothing of its own. */
 		ok &= t->status == TASK_SUCCESS || t->status == TASK_HIT ||
-		      t->status == TASK_NOOP || t->status == TASK_UNNEEDED;
+		      t->status == TASK_NOOP || t->status == TASK_UNNEEDED ||
+		      (t->status == TASK_ABORTED && t->node->def->persistent);
 	}
 	s->result->ok = ok && !s->has_bad_executor;
 	tell_unsaved(s);

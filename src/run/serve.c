@@ -164,7 +164,10 @@ serve_ended(struct job *j, const struct exec_result *r)
 	s->nserving -= t->is_ready;
 	/* With whatever code: it was vx that asked. */
 	if (j->asked && r->outcome == EXEC_STOPPED && t->status == TASK_FAILED) {
-		t->status = r->nfindings ? TASK_FAILED : t->is_ready ? TASK_SUCCESS : TASK_UNNEEDED;
+		t->status = r->nfindings    ? TASK_FAILED
+			    : t->is_ready   ? TASK_SUCCESS
+			    : t->foreground ? TASK_ABORTED /* it was asked for, and never there */
+					    : TASK_UNNEEDED;
 		t->exit_code = r->nfindings ? 1 : 0;
 		t->signal = 0;
 	}

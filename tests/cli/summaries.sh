@@ -187,6 +187,29 @@ said '^waiting for db$' "shows what those had printed that it aborted, where all
 ok "has a summary, too" python3 "$T/check.py" stopped.json
 is "$(of stopped.json 'd["exitCode"], d["aborted"], d["notRun"], d["tasks"]')" "(130, ['app#wait'], ['app#then'], [])" "of what was aborted and what did not run"
 
+# Of servers: how they end is known when they have.
+put p/app/vx.config.json <<E
+{ "name": "app", "tasks": {
+	"dies": { "exec": { "command": "echo is ready; read -r x <$T/go; exit 4", "persistent": { "readyWhen": "ready" } } },
+	"slow": { "exec": { "command": "echo up >$T/up; read -r x <$T/go", "persistent": { "readyWhen": "never" } } },
+	"bad": { "exec": { "command": "read -r x <$T/up; exit 1" } } } }
+E
+fifo log
+own
+"$VX" run app#dies --summarize=dies.json --report-file=dies.md >"$T/log" 2>"$ERR" </dev/null &
+BG=$!
+timeout 30 sed -n '/^result/q' "$T/log"
+echo now >"$T/go"
+bg_wait
+exits 1 "a server that fails in the foreground"
+ok "has a summary" python3 "$T/check.py" dies.json
+is "$(of dies.json 'd["ok"], d["exitCode"], t["app#dies"]["status"], t["app#dies"]["exitCode"]')" "(False, 1, 'failed', 4)" "of its end"
+ok "and a page" grep -q '❌ app#dies' dies.md
+run run app#slow app#bad --summarize=slow.json
+exits 1 "one that is not ready yet when another task fails"
+is "$(of slow.json 'd["aborted"], sorted(t)')" "(['app#slow'], ['app#bad'])" "was aborted"
+said '✗ .*aborted +.*app#slow' "which is said"
+
 # Words.
 for flag in summarize profile report report-file=x; do
 	run run lib#all --dry --$flag
