@@ -2,8 +2,13 @@
 #include "cli/opt.h"
 #include "config/taskdef.h"
 #include "util/alloc.h"
+#include "util/columns.h"
 #include "util/err.h"
 #include "util/strbuf.h"
+
+enum {
+	HELP_WIDTH = 34 /* of a flag, beside which its text stands */
+};
 
 void
 opt_init(struct opt_parser *p, const char *command, const struct opt *table, int argc,
@@ -144,6 +149,7 @@ opt_print_help(const struct opt *table)
 {
 	for (; table->name; table++) {
 		cleanup_strbuf struct strbuf left = STRBUF_INIT;
+		size_t width;
 
 		if (table->arg == OPT_LATER)
 			continue;
@@ -152,6 +158,13 @@ opt_print_help(const struct opt *table)
 			strbuf_addf(&left, " %s", table->metavar);
 		else if (table->arg == OPT_OPTIONAL)
 			strbuf_addf(&left, "[=%s]", table->metavar);
-		printf("  %-34s %s\n", left.buf, table->help);
+		width = columns_of(left.buf);
+		if (width > HELP_WIDTH) {
+			strbuf_adds(&left, "\n  ");
+			width = 0;
+		}
+		for (; width < HELP_WIDTH; width++)
+			strbuf_addch(&left, ' ');
+		printf("  %s %s\n", left.buf, table->help);
 	}
 }

@@ -77,7 +77,9 @@ record_task(struct sched *s, const struct task *t, const struct exec_result *r)
 		.task = t->node->id,
 		.status = record_status(t),
 		.cache = record_cache(t),
-		.has_key = t->has_key,
+		/* What an executor broke says nothing of the key. */
+		.has_key = t->has_key &&
+			   !(r && (r->outcome == EXEC_NOT_STARTED || r->outcome == EXEC_BROKEN)),
 		.key = t->key,
 		.exit_code = t->exit_code,
 		.duration_ns = t->duration_ns,

@@ -563,9 +563,9 @@ report_add_line(const struct report *r, struct strbuf *out, const struct report_
 	strbuf_addf(&left, "%s %7s  ", glyph, time);
 	report_add_coloured(r, out, outcome_colour(t), left.buf);
 	strbuf_adds(&status, outcome.buf);
-	report_pad(&status, outcome.buf, STATUS_WIDTH + 2);
+	report_pad(&status, outcome.buf, STATUS_WIDTH);
 	report_add_coloured(r, out, outcome_colour(t), status.buf);
-	strbuf_addf(&word, "%-*s  ", CACHE_WIDTH, executed ? words[t->cache] : "");
+	strbuf_addf(&word, "  %-*s  ", CACHE_WIDTH, executed ? words[t->cache] : "");
 	report_add_coloured(r, out, DIM, word.buf);
 	strbuf_adds(out, t->node->id);
 	if (t->why) {

@@ -313,6 +313,16 @@ def wrong():
             ok(bug and text.count("bug of the executor") == 1, "as the executor's bug, once", text)
 
 
+def outage():
+    """What an executor broke says nothing of the task."""
+    workspace({"a": task(cached=True)})
+    scripted({"execute": [{"exit": 3}]})
+    ok(vx("a").returncode == 1 and vx("a").returncode == 1, "an executor that ends in the middle, twice")
+    scripted({"execute": result()})
+    r = vx("a")
+    ok(r.returncode == 0 and b"flaky" not in r.stdout, "its task is not flaky for that", shown(r))
+
+
 def in_two():
     """Words are cut: not before their secrets are hidden, half of which nobody would know."""
     workspace({"a": task()})
@@ -616,7 +626,7 @@ def main():
         print("1..0 # SKIP python3 is older than 3.8")
         return 0
     try:
-        for part in (example, wrong, in_two, counted, unread, one_task_alone, stubborn, placement, nobody, warm, request, named_wrongly):
+        for part in (example, wrong, outage, in_two, counted, unread, one_task_alone, stubborn, placement, nobody, warm, request, named_wrongly):
             part()
     finally:
         shutil.rmtree(TOP, ignore_errors=True)
