@@ -726,6 +726,10 @@ function takeSnapshot() {
 	guard("%ArrayIterator%.prototype", getPrototypeOf([][Symbol.iterator]()));
 	guard("%Generator%.prototype", getPrototypeOf(function* () {}).prototype);
 	guard("%AsyncFunction%.prototype", getPrototypeOf(async function () {}));
+	// What another config reads with goes through these, and so does what is told of it here.
+	guard("node:fs", fs);
+	guard("node:path", path);
+	guard("node:url", url);
 	guard("process.", { exit: process.exit, chdir: process.chdir, cwd: process.cwd, env: process.env });
 }
 
@@ -757,8 +761,8 @@ function isSame(object, was, now) {
 		return true;
 	if (typeof was.value === "number" && was.value !== was.value && now.value !== now.value)
 		return true;
-	// A global that is only made when it is asked for.
-	return object === globalThis && !!was.get && !now.get && now.value === was.get.call(object);
+	// A global, or a class in a module of the runtime, that is only made when it is asked for.
+	return !!was.get && !now.get && now.value === was.get.call(object);
 }
 
 // node keeps it there from the first use of fetch or WebAssembly on, its own for TypeScript included.

@@ -65,6 +65,8 @@ for r in $RUNTIMES; do
 	refused "a built-in with less" 'changes what all configs share: .*String.prototype.at' \
 		"delete String.prototype.at; $good"
 	refused "a frozen one" 'changes what all configs share: .*Map.prototype' "Object.freeze(Map.prototype); $good"
+	refused "a module of the runtime" 'changes what all configs share: node:fs.readFileSync; a config may not' \
+		"import fs from 'node:fs'; fs.readFileSync = () => 'x'; $good"
 	refused "a global" 'changes what all configs share: leak; ' "globalThis.leak = 1; $good"
 	refused "a global that is another" 'changes what all configs share: fetch; ' "globalThis.fetch = () => {}; $good"
 	refused "a global that is made late" 'changes what all configs share: FormData; ' "globalThis.FormData = class {}; $good"
@@ -79,6 +81,15 @@ for r in $RUNTIMES; do
 	run_only run t --all
 	exits 2 "$r: a change by no name: refused"
 	said '^vx: c/vx.config.mjs: changes what all configs share: Array.prototype.last; a config may not: this one, or one' "$r: a change by no name: found"
+	accepted "what is in modules of the runtime is there to be used" <<-J
+		import fs from 'node:fs';
+		import { readFile } from 'node:fs/promises';
+		fs.promises;
+		fs.ReadStream.name;
+		await readFile('/dev/null');
+		fs.readFileSync('/dev/null', 'utf8');
+		$good
+	J
 	accepted "globals that are made when they are used" <<-J
 		[fetch, crypto, performance, navigator, Headers, WebSocket, structuredClone, CompressionStream].map(String);
 		new URL("http://x/"), new Intl.NumberFormat("en").format(1), new Error("x").stack, console;
