@@ -39,7 +39,7 @@ for r in $RUNTIMES; do
 		"process.kill(process.pid, 'SIGKILL'); await new Promise((done) => setTimeout(done, 60000)); $good"
 	# The settings are evaluated before the guard of a run is there: who watches instead can be killed, too.
 	mv vx.workspace.json "$T"
-	printf '%s\n' "process.kill(process.ppid, 'SIGKILL'); export default { projects: ['*'] };" >vx.workspace.mjs
+	printf '%s\n' "process.kill(process.ppid, 'SIGKILL'); await new Promise((done) => setTimeout(done, 60000)); export default { projects: ['*'] };" >vx.workspace.mjs
 	run_only run t --all
 	exits 2 "$r: a kill of who watches: refused"
 	said '^vx: .*/vx.workspace.mjs: the process that watches over its evaluation was killed: ' "$r: a kill of who watches: by name"
