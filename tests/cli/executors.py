@@ -112,7 +112,7 @@ def example():
         "killed": task("kill -9 $$"),
         "args": task("echo got"),
         "long": task("exec 3>../fifo; echo up >&3; sleep 1000 & trap 'echo asked' INT; echo here; wait; wait; exit 5"),
-        "daemon": task("sleep 1000 & exit 0"),
+        "daemon": task("sleep 1000 & echo $! >../daemon; exit 0"),
         "deaf": task("trap '' TERM; echo here; sleep 1000"), "slow": task("echo here; sleep 1000"),
         "both": task("true", needs=["args", "three"]),
     })  # fmt: skip
@@ -138,6 +138,7 @@ def example():
     ok(r.returncode == 0 and b"got a b $c" in r.stdout, "forwarded arguments are at the end of the command", shown(r))
     r = vx("daemon")
     ok(r.returncode == 0, "what it left in the background holds up nothing", shown(r))
+    os.kill(int((WS / "daemon").read_text()), signal.SIGKILL)
     r = vx("slow", "--timeout", "500", VX_KILL_GRACE_MS="20000")
     ok(r.returncode == 1 and b"here" in r.stdout and b"timed out after 500ms (--timeout), exit 143)" in r.stdout, "a time-out ends it", shown(r))
     r = vx("deaf", "--timeout", "500", VX_KILL_GRACE_MS="300")
