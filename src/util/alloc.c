@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "util/alloc.h"
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static void attr_noreturn
@@ -21,6 +22,19 @@ xmalloc(size_t n)
 
 	if (!p)
 		out_of_memory();
+	return p;
+}
+
+void *
+xmalloc_large(size_t n)
+{
+	void *p = NULL;
+
+	if (n < ALLOC_HUGE_PAGE)
+		return xmalloc(n);
+	if (posix_memalign(&p, ALLOC_HUGE_PAGE, n))
+		out_of_memory();
+	madvise(p, n, MADV_HUGEPAGE); /* refused: small pages then */
 	return p;
 }
 

@@ -9,11 +9,19 @@
 
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size);
+/* For what is some megabytes and will be filled: in huge pages where the kernel gives them (madvise(2),
+ * Linux 2.6.38). The kernel's part in a new page can cost more than what a parser does with its 4 KiB.
+ * For free(). */
+void *xmalloc_large(size_t n);
 /* n * size is checked for overflow. */
 void *xreallocarray(void *p, size_t n, size_t size);
 char *xstrdup(const char *s);
 char *xmemdupz(const void *p, size_t n); /* n bytes and a NUL */
 char *xasprintf(const char *fmt, ...) attr_printf(1, 2);
+
+enum {
+	ALLOC_HUGE_PAGE = 2 * 1024 * 1024 /* of x86-64, and of arm64 with pages of 4 KiB */
+};
 
 /* Makes room for at least `need` elements in the array `a` of capacity `cap`. */
 #define GROW(a, need, cap)                                                                         \

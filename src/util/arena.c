@@ -4,7 +4,8 @@
 #include <stdarg.h>
 
 enum {
-	ARENA_BLOCK = 64 * 1024
+	ARENA_BLOCK = 64 * 1024,
+	ARENA_LARGE = 4 * ARENA_BLOCK, /* what holds this much takes the next in huge pages */
 };
 
 struct arena_block {
@@ -40,9 +41,12 @@ take(struct arena *a, size_t n, size_t align)
 	char *p;
 
 	if (!a->next || n > a->left || gap > a->left - n) {
-		size_t size = n > ARENA_BLOCK ? n : ARENA_BLOCK;
-		struct arena_block *b = xmalloc(sizeof(*b) + size);
+		size_t least = a->held < ARENA_LARGE ? ARENA_BLOCK
+						     : ALLOC_HUGE_PAGE - sizeof(struct arena_block);
+		size_t size = n > least ? n : least;
+		struct arena_block *b = xmalloc_large(sizeof(*b) + size);
 
+		a->held += size;
 		b->next = a->head;
 		a->head = b;
 		a->next = b->data;

@@ -12,6 +12,7 @@ struct arena {
 	struct arena_block *head;
 	char *next;
 	size_t left;
+	size_t held; /* by all blocks */
 };
 
 void arena_init(struct arena *a);

@@ -44,14 +44,23 @@ void
 strbuf_grow(struct strbuf *sb, size_t extra)
 {
 	size_t need = sb->len + extra + 1;
+	char *old = sb->cap ? sb->buf : NULL;
 
 	if (need <= sb->cap)
 		return;
-	if (!sb->cap)
-		sb->buf = NULL;
 	/* Most are of one line, and so are allocated once. */
 	sb->cap = alloc_nr(need, sb->cap ? sb->cap : STRBUF_FIRST);
-	sb->buf = xreallocarray(sb->buf, sb->cap, 1);
+	if (sb->cap < ALLOC_HUGE_PAGE) {
+		sb->buf = xreallocarray(old, sb->cap, 1);
+	} else {
+		/* To copy costs less than the small pages that realloc goes on with, and what is
+		 * never filled nothing: so in few steps. */
+		sb->cap = alloc_nr(need, 2 * sb->cap);
+		sb->buf = xmalloc_large(sb->cap);
+		if (old)
+			memcpy(sb->buf, old, sb->len);
+		free(old);
+	}
 	sb->buf[sb->len] = '\0';
 }
 

@@ -72,7 +72,7 @@ table_open(int dirfd, const char *name, const struct table_kind *kind, struct ta
 	n = (size_t)st.st_size - sizeof(h);
 	nrows = (size_t)h.nrows * kind->row_size;
 	/* Not mapped: whoever truncates a mapped file kills its readers. */
-	body = xmalloc(n + 1);
+	body = xmalloc_large(n + 1);
 	if (pread(fd, body, n, sizeof(h)) != (ssize_t)n ||
 		checksum(checksum(0, body, nrows), body + nrows, n - nrows) != h.checksum)
 		return -1;

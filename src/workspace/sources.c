@@ -148,6 +148,9 @@ keep(struct next *next, const char *dir, enum source which, const struct filesta
 	struct source_row *row = next->n ? &next->rows[next->n - 1] : NULL;
 	struct source_text *last = &next->last[which];
 
+	/* Of many directories: the rest in huge pages. */
+	if (next->bytes.len > ALLOC_HUGE_PAGE / 8 && next->bytes.cap < ALLOC_HUGE_PAGE)
+		strbuf_grow(&next->bytes, 2 * (size_t)ALLOC_HUGE_PAGE - 1 - next->bytes.len);
 	/* Configs are often alike from one project to the next. */
 	if (!last->seen.mode || last->len != len ||
 		memcmp(next->bytes.buf + last->at, text, len) != 0)

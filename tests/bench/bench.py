@@ -639,7 +639,7 @@ def part_load(args, top):
     for what in "remembered", "read anew":
         small, large = got[what, args.packages], got[what, 10 * args.packages]
         goal(f"{args.packages:,} configs, {what}", small, "ms", 30)
-        goal(f"{10 * args.packages:,} configs, {what}: times that", large / small, "x ", 10)
+        goal(f"{10 * args.packages:,} configs, {what} ({large / small:.1f} x that)", large, "ms", 300)
 
 
 # --- workload ------------------------------------------------------------------------------------
