@@ -64,7 +64,8 @@ static const char *const entry_migrations[] = {ENTRIES, entry_version_2};
 static const char *const entry_shape[] = {ENTRIES, UPKEEP};
 
 static const char entry_get[] =
-	"SELECT making, tree, bytes, output, accessed_ns FROM entries WHERE key = ?1";
+	"SELECT making, tree, bytes, output, accessed_ns, cpu_us, peak_rss_kb FROM entries"
+	" WHERE key = ?1";
 
 static const char *const entry_statements[ENTRY_STATEMENTS] = {
 	[ENTRY_GET] = entry_get,
@@ -274,6 +275,8 @@ read_entry(struct db *db, struct entry *ret)
 		return false;
 	ret->making = (enum entry_making)making;
 	ret->bytes = (uint64_t)db_get_int(db, 2);
+	ret->cpu_us = (uint64_t)db_get_int(db, 5);
+	ret->peak_rss_kb = (uint64_t)db_get_int(db, 6);
 	return true;
 }
 

@@ -46,7 +46,7 @@ int index_open(const char *cache_dir, const char *state_dir, bool is_dry, struct
 /* Writes what is pending (access times), closes. */
 void index_close(struct index *ix);
 
-/* 1 found, 0 none. Of the entry, what serves a hit: key, making, bytes, tree and output. */
+/* 1 found, 0 none. Of the entry, what serves a hit: all but the task and the times. */
 int index_get(struct index *ix, const struct digest *key, struct entry *ret, struct err *e);
 /* The row, last of all: its blobs are in the store by now. 1 written, 0 a better entry stands. */
 int index_put(struct index *ix, const struct entry *en, struct err *e);

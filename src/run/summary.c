@@ -67,15 +67,15 @@ add_denials(struct strbuf *out, const struct history_task *h)
 	strbuf_addch(out, ']');
 }
 
+/* What a command has used, as far as that is known: of a hit, what it had used when it was made. */
 static void
-add_usage(struct strbuf *out, const struct task *t)
+add_usage(struct strbuf *out, const char *cpu, uint64_t cpu_us, const char *rss, uint64_t rss_kb)
 {
-	if (t->cpu_us)
-		strbuf_addf(out, ",\"cpuMs\":%llu.%03llu", (unsigned long long)(t->cpu_us / 1000),
-			(unsigned long long)(t->cpu_us % 1000));
-	if (t->peak_rss_kb)
-		strbuf_addf(
-			out, ",\"peakRssBytes\":%llu", (unsigned long long)t->peak_rss_kb * 1024);
+	if (cpu_us)
+		strbuf_addf(out, ",\"%s\":%llu.%03llu", cpu, (unsigned long long)(cpu_us / 1000),
+			(unsigned long long)(cpu_us % 1000));
+	if (rss_kb)
+		strbuf_addf(out, ",\"%s\":%llu", rss, (unsigned long long)rss_kb * 1024);
 }
 
 static void
@@ -100,7 +100,10 @@ add_task(struct strbuf *out, const struct task *t, const struct history_task *h)
 	strbuf_addf(out, ",\"wallclockStartNs\":\"%lld\",\"wallclockEndNs\":\"%lld\"",
 		(long long)t->started_ns, (long long)t->started_ns + (long long)t->duration_ns);
 	if (is_executed(t))
-		add_usage(out, t);
+		add_usage(out, "cpuMs", t->cpu_us, "peakRssBytes", t->peak_rss_kb);
+	else if (t->status == TASK_HIT)
+		add_usage(out, "storedCpuMs", t->entry.cpu_us, "storedPeakRssBytes",
+			t->entry.peak_rss_kb);
 	if (is_executed(t) && t->cache == CACHE_NONE)
 		strbuf_adds(out, ",\"noCache\":true");
 	if (t->why)

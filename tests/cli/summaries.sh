@@ -47,7 +47,7 @@ TASK = {
     "id": str, "project": str, "task": str, "status": "success|cache-hit|failed|skipped",
     "cache": "up-to-date|restored|miss|no-cache", "hash": (str, type(None)), "exitCode": int,
     "durationMs": number, "wallclockStartNs": r"\d+", "wallclockEndNs": r"\d+", "cpuMs?": number, "peakRssBytes?": int,
-    "noCache?": bool, "missReason?": str, "persistent?": bool, "notReady?": bool, "timedOut?": bool, "blockedBy?": str,
+    "storedCpuMs?": number, "storedPeakRssBytes?": int, "noCache?": bool, "missReason?": str, "persistent?": bool, "notReady?": bool, "timedOut?": bool, "blockedBy?": str,
     "flaky?": {"passes": int, "failures": int, "attempts": int}, "sandboxViolations?": int,
     "denials?": [{"operation": str, "path": str, "class": "finding|walled|probe|ignored", "program?": str, "pid?": int, "grant?": str}],
 }
@@ -93,6 +93,8 @@ is "$(of "$file" 't["app#build"]["status"], t["app#build"]["exitCode"]')" "('fai
 is "$(of "$file" 't["app#test"]["status"], t["app#test"]["blockedBy"]')" "('skipped', 'app#build')" "what it keeps from running"
 is "$(of "$file" 't["app#slow"]["timedOut"], t["app#slow"]["exitCode"]')" "(True, 143)" "a time-out"
 is "$(of "$file" 't["lib#build"]["missReason"], t["lib#build"]["cache"]')" "('no earlier run recorded', 'miss')" "why it missed"
+made=$(of "$file" '[t["lib#build"].get(x) for x in ("cpuMs", "peakRssBytes")]')
+ok "what it used" test "${made%%,*}" != "[None"
 is "$(of "$file" 'd["ok"], d["exitCode"], d["summary"]["failed"], d["command"]')" \
 	"(False, 1, 2, 'vx run test slow --all --continue=deps-ok --summarize --tag team=web --tag url=a=b --tag team=x')" "and the whole"
 
@@ -102,6 +104,8 @@ run run lib#all --summarize=s.json --profile --report-file=r.md
 exits 0 "into files from the current directory"
 ok "of its form again" python3 "$T/check.py" s.json
 is "$(of s.json 't["lib#build"]["cache"], t["lib#build"]["status"]')" "('up-to-date', 'cache-hit')" "a hit"
+is "$(of s.json '[t["lib#build"].get(x) for x in ("storedCpuMs", "storedPeakRssBytes")]')" "$made" "what it used when it was made"
+is "$(of s.json '[x for x in ("cpuMs", "peakRssBytes") if x in t["lib#build"]]')" "[]" "and nothing in this run"
 ok "profile.json" test -s profile.json
 ok "nowhere else" test ! -e ../profile.json
 echo mine >"$T/victim"
