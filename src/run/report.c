@@ -63,7 +63,9 @@ add_erase(struct report *r, struct strbuf *out)
 	if (!r->drawn)
 		return;
 	add_home(r, out);
-	strbuf_adds(out, "\033[J");
+	/* From its second line, since the first is empty: what is erased from the top of the screen, tmux takes for
+	 * something that was cleared away, and keeps in what can be scrolled back to. */
+	strbuf_adds(out, "\n\033[J\033[A");
 }
 
 static void
