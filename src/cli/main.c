@@ -62,6 +62,13 @@ unknown_command(const char *word, struct err *e)
 			names[n++] = c->name;
 	near = nearest_name(word, names, n);
 	strbuf_add_sanitised(&shown, word, strlen(word));
+	if (*word == '-')
+		return err_set(e, ERR_USAGE, 0,
+			"unknown flag %s: flags follow the command, as in `vx run build --all`%s",
+			shown.buf,
+			!strncmp(word, "-C", 2) ? "; for another directory, (cd DIR && vx run …)"
+			: !strcmp(word, "-V")   ? "; or `vx version`"
+						: "");
 	if (near)
 		return err_set(e, ERR_USAGE, 0, "'%s' is no command; did you mean `vx %s`?",
 			shown.buf, near);

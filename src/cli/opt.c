@@ -55,8 +55,10 @@ unknown(const struct opt_parser *p, const char *word, size_t n, struct err *e)
 	for (const struct opt *o = p->table; o->name; o++)
 		count++;
 	names = xcalloc(count, sizeof(*names));
-	for (size_t i = 0; i < count; i++)
-		names[i] = p->table[i].name;
+	count = 0;
+	for (const struct opt *o = p->table; o->name; o++)
+		if (o->arg != OPT_NOT)
+			names[count++] = o->name;
 	near = nearest_name(name, names, count);
 	if (!near)
 		near = longer(name, names, count);
@@ -69,6 +71,19 @@ unknown(const struct opt_parser *p, const char *word, size_t n, struct err *e)
 	free(names);
 	free(name);
 	return -1;
+}
+
+/* -j, also with its value, as -j4. */
+static int
+refuse_short(const struct opt_parser *p, const char *word, struct err *e)
+{
+	const struct opt *o = find(p->table, word + 1, 1);
+
+	if (o)
+		return err_set(e, ERR_USAGE, 0, "unknown flag -%s: %s", o->name, o->help);
+	return err_set(e, ERR_USAGE, 0,
+		"unknown flag %.60s (flags are spelled out: `%s --help` lists them)", word,
+		p->command);
 }
 
 static int
@@ -98,10 +113,7 @@ opt_next(struct opt_parser *p, int *ret_id, const char **ret_value, struct err *
 		if (!strcmp(word, "-h"))
 			word = "--help";
 		if (word[1] != '-')
-			return err_set(e, ERR_USAGE, 0,
-				"unknown flag %.60s (flags are spelled out: `%s --help` lists "
-				"them)",
-				word, p->command);
+			return refuse_short(p, word, e);
 		n = strcspn(word + 2, "=");
 		if (word[2 + n])
 			value = word + 2 + n + 1;
@@ -109,6 +121,8 @@ opt_next(struct opt_parser *p, int *ret_id, const char **ret_value, struct err *
 		if (!o)
 			return unknown(p, word, n, e);
 		switch (o->arg) {
+		case OPT_NOT:
+			return err_set(e, ERR_USAGE, 0, "unknown flag --%s: %s", o->name, o->help);
 		case OPT_LATER:
 			return err_set(e, ERR_USAGE, 0, "--%s is not in this vx yet", o->name);
 		case OPT_FLAG:
@@ -151,7 +165,7 @@ opt_print_help(const struct opt *table)
 		cleanup_strbuf struct strbuf left = STRBUF_INIT;
 		size_t width;
 
-		if (table->arg == OPT_LATER)
+		if (table->arg == OPT_LATER || table->arg == OPT_NOT)
 			continue;
 		strbuf_addf(&left, "--%s", table->name);
 		if (table->arg == OPT_VALUE)

@@ -17,6 +17,7 @@ enum opt_arg {
 	OPT_VALUE,    /* --filter P, --filter=P */
 	OPT_OPTIONAL, /* --continue, --continue=never */
 	OPT_LATER,    /* known, refused: "not in this vx yet" */
+	OPT_NOT, /* one of another runner's: `help` is what to write instead. Of one letter: a short one */
 };
 
 struct opt {

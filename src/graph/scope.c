@@ -406,6 +406,10 @@ refuse_unmatched(const struct workspace *w, const struct filter *f, struct err *
 		return refuse_tag(w, f, e);
 	if (is_dir_filter(f->base))
 		return refuse_dir(w, f, e);
+	if (htab_get(&w->by_dir, f->base))
+		return err_set(e, ERR_USAGE, 0,
+			"--filter \"%s\" matches no project; did you mean \"./%s\"?", f->text,
+			f->base);
 	for (size_t i = 0; i < w->nprojects; i++) {
 		names[i] = w->projects[i]->name;
 		names[w->nprojects + i] = scope_bare_name(names[i]);

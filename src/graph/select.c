@@ -14,6 +14,37 @@ enum {
 	SELECT_TASKS_SHOWN = 12
 };
 
+/* As other runners write it: "app#build" for "app:build", owned. NULL: no project is called so. */
+static char *
+meant_by_colon(const struct workspace *w, const char *word)
+{
+	for (const char *colon = strchr(word, ':'); colon; colon = strchr(colon + 1, ':')) {
+		cleanup_free char *name = xmemdupz(word, (size_t)(colon - word));
+
+		if (colon[1] && workspace_project(w, name))
+			return xasprintf("%s#%s", name, colon + 1);
+	}
+	return NULL;
+}
+
+/* In no project, and no other was chosen. */
+static int
+refuse_nowhere(const struct workspace *w, const struct selection *s, struct err *e)
+{
+	const char *here = *s->cwd ? s->cwd : "the workspace root";
+
+	for (size_t i = 0; i < s->ntasks; i++) {
+		cleanup_free char *meant = meant_by_colon(w, s->tasks[i]);
+
+		if (meant)
+			return err_set(e, ERR_USAGE, 0, "%s is in no project; did you mean \"%s\"?",
+				here, meant);
+	}
+	return err_set(e, ERR_USAGE, 0,
+		"%s is in no project: name one (\"app#build\"), or select with --filter or --all",
+		here);
+}
+
 static int
 find_scope(struct workspace *w, const struct selection *s, struct scope_bases *bases,
 	struct scope *ret, struct err *e)
@@ -28,10 +59,7 @@ find_scope(struct workspace *w, const struct selection *s, struct scope_bases *b
 	}
 	here = workspace_project_at(w, s->cwd);
 	if (!here)
-		return err_set(e, ERR_USAGE, 0,
-			"%s is in no project: name one (\"app#build\"), or select with --filter or "
-			"--all",
-			*s->cwd ? s->cwd : "the workspace root");
+		return refuse_nowhere(w, s, e);
 	ret->has[here->index] = true;
 	return 0;
 }
@@ -156,10 +184,14 @@ refuse_bare(struct workspace *w, const struct selection *s, const struct scope *
 		if (project_task(w->projects[i], task))
 			holders[n++] = w->projects[i]->is_root ? "//" : w->projects[i]->name;
 	if (!n) {
+		cleanup_free char *meant = meant_by_colon(w, task);
+
 		strbuf_addf(&text, "no project declares a task \"%s\"", task);
 		task_names(w, NULL, &tasks);
 		if (stray)
 			strbuf_addf(&text, "; did you mean %s?", stray);
+		else if (meant)
+			strbuf_addf(&text, "; did you mean \"%s\"?", meant);
 		else if (tasks.n)
 			add_task_hint(&text, task, "", &tasks);
 		else
@@ -214,7 +246,8 @@ refuse_project(const struct workspace *w, const char *word, const char *name, co
 {
 	cleanup_free const char **names = xcalloc(w->nprojects, sizeof(*names));
 	cleanup_strbuf struct strbuf hint = STRBUF_INIT;
-	const char *near = NULL;
+	const struct project *there = htab_get(&w->by_dir, name);
+	const char *near = there ? there->name : NULL;
 
 	for (size_t i = 0; i < w->nprojects; i++) {
 		names[i] = w->projects[i]->name;

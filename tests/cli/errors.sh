@@ -25,6 +25,12 @@ exits 0 "help run"
 run help nope
 exits 2 "help of no command"
 said "'nope' is no command" "says so"
+run -C app run build
+exits 2 "a flag before the command"
+said 'unknown flag -C: flags follow the command, as in .vx run build --all.; for another directory, .cd DIR && vx run ….$' "says where they go"
+run -V
+exits 2 "another one for the version"
+said 'unknown flag -V: .*; or .vx version.$' "says which it is"
 run help rum
 exits 2 "help of nearly a command"
 said 'did you mean .vx run' "offers it"
@@ -82,9 +88,14 @@ for n in 0x2 1e1 -2 1.5 ' 2' 1001 99999999999999999999; do
 done
 usage "--retry=+2" "--retry: '[+]2' is not a whole number" build --all --retry=+2
 usage "the same for a dry run" '--concurrency' build --all --dry --concurrency 0
-usage "one as of another runner" 'unknown flag --jobs \(.vx run --help. lists them\)' build --all --jobs
+usage "one of nobody" 'unknown flag --frobnicate \(.vx run --help. lists them\)' build --all --frobnicate
+usage "one as of another runner" 'unknown flag --jobs: write --concurrency N$' build --all --jobs
+usage "with its value" 'unknown flag --since: write --affected=BASE$' build --all --since=main
+usage "one of what is to come" 'unknown flag --watch: .vx watch. is not in this vx yet$' build --all --watch
+usage "none of them is offered" 'unknown flag --parallol [(]' build --all --parallol
 usage "a value without its =" 'no project declares a task "json"; did you mean --dry=json\?$' build --all --dry json
-usage "a short one" 'unknown flag -j4 \(flags are spelled out: .vx run --help. lists them\)' build --all -j4
+usage "a short one" 'unknown flag -x4 \(flags are spelled out: .vx run --help. lists them\)' build --all -x4
+usage "a short one as of another runner" 'unknown flag -j: write --concurrency N$' build --all -j4
 usage "one near another" 'unknown flag --concurency; did you mean --concurrency\?' build --all --concurency=2
 usage "a value where none can be" '--force takes no value' build --all --force=yes
 usage "no value at the end" '--filter needs a value: --filter=PATTERN' build --filter

@@ -153,6 +153,12 @@ test_refusals(void)
 	refused("-f=... build", "only operators");
 	refused("-f=! build", "only operators");
 	refused("-f=...^... build", "only operators");
+	refused("-f=apps/web build", "matches no project; did you mean \"./apps/web\"?");
+	refused("apps/web#build", "did you mean \"@s/web#build\"?");
+	refused("in:lib @s/web:build",
+		"no project declares a task \"@s/web:build\"; did you mean \"@s/web#build\"?");
+	refused("in:lib lib:a:b", "did you mean \"lib#a:b\"?");
+	refused("in:lib nope:build", "no project declares a task \"nope:build\"; there are");
 	refused("-f=lib^... build", "it matches lib, without any dependencies");
 	refused("-f=...^@t/api build", "it matches @t/api, without any dependents");
 	refused("-f=lib -f=!lib build", "exclude every project");
