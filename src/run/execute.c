@@ -280,21 +280,37 @@ execute_tell_denied(struct job *j, const struct exec_denial *d)
 	report_denied(j->s->o->report, j->task, &shown);
 }
 
-/* What it did that it may not is nobody else's to tell: the next attempt may not do it. */
+/* What it printed, and did that it may not, is nobody else's to tell: the next attempt may not do it. */
 static void
-tell_retry(struct sched *s, struct job *j, const struct exec_result *r)
+tell_attempt(struct sched *s, struct job *j, struct exec_result *r)
+{
+	const struct report_end end = {
+		.task = j->task,
+		.command = r->outcome == EXEC_NOT_STARTED ? NULL : j->shown,
+		.output = &j->output,
+		.result = r,
+	};
+	unsigned told = 0;
+
+	hide_secrets(s->plan->mask, r);
+	if (report_attempt(s->o->report, &end, attempts_of(s, j->task)))
+		return;
+	for (size_t i = 0; i < r->ndenials && told < RETRIED_SHOWN; i++) {
+		if (r->denials[i].class != DENIAL_FINDING)
+			continue;
+		report_denied(s->o->report, j->task, &r->denials[i]);
+		told++;
+	}
+}
+
+static void
+tell_retry(struct sched *s, struct job *j, struct exec_result *r)
 {
 	const struct task *t = j->task;
 	cleanup_strbuf struct strbuf why = STRBUF_INIT;
 	cleanup_free char *shown = NULL;
-	unsigned told = 0;
 
-	for (size_t i = 0; i < r->ndenials && told < RETRIED_SHOWN; i++) {
-		if (r->denials[i].class != DENIAL_FINDING)
-			continue;
-		execute_tell_denied(j, &r->denials[i]);
-		told++;
-	}
+	tell_attempt(s, j, r);
 	if (t->timed_out)
 		strbuf_adds(&why, "a timeout");
 	else

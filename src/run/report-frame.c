@@ -494,30 +494,49 @@ report_add_frame_again(struct report *r, struct strbuf *out, const struct report
 	add_frame(r, out, end, outcome.buf);
 }
 
+static void
+add_folded(struct report *r, struct strbuf *out, const struct report_end *end, const char *outcome)
+{
+	if (r->o.github) {
+		strbuf_adds(out, "::group::");
+		add_escaped(out, end->task->node->id, false);
+		strbuf_addf(out, " > %s\n", outcome);
+	}
+	add_frame(r, out, end, outcome);
+	if (r->o.github)
+		strbuf_adds(out, "::endgroup::\n");
+}
+
+void
+report_add_attempt(
+	struct report *r, struct strbuf *out, const struct report_end *end, unsigned most)
+{
+	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
+
+	report_add_outcome(&outcome, end->task, end->result);
+	strbuf_addf(&outcome, ", attempt %u/%u", end->task->attempts, most);
+	add_folded(r, out, end, outcome.buf);
+}
+
 /* GitHub Actions folds it, but for a failure, which is an annotation, too. */
 void
 report_add_frame(struct report *r, struct strbuf *out, const struct report_end *end)
 {
 	cleanup_strbuf struct strbuf outcome = STRBUF_INIT;
-	bool failed = end->task->status == TASK_FAILED;
 
 	report_add_outcome(&outcome, end->task, end->result);
-	if (r->o.github && failed) {
-		strbuf_adds(out, "::error title=");
-		add_escaped(out, end->task->node->id, true);
-		strbuf_adds(out, "::");
-		add_escaped(out, end->task->node->id, false);
-		strbuf_addch(out, ' ');
-		add_escaped(out, outcome.buf, false);
-		strbuf_addch(out, '\n');
-	} else if (r->o.github) {
-		strbuf_adds(out, "::group::");
-		add_escaped(out, end->task->node->id, false);
-		strbuf_addf(out, " > %s\n", outcome.buf);
+	if (!r->o.github || end->task->status != TASK_FAILED) {
+		add_folded(r, out, end, outcome.buf);
+		return;
 	}
+	strbuf_adds(out, "::error title=");
+	add_escaped(out, end->task->node->id, true);
+	strbuf_adds(out, "::");
+	add_escaped(out, end->task->node->id, false);
+	strbuf_addch(out, ' ');
+	add_escaped(out, outcome.buf, false);
+	strbuf_addch(out, '\n');
 	add_frame(r, out, end, outcome.buf);
-	if (r->o.github && !failed)
-		strbuf_adds(out, "::endgroup::\n");
 }
 
 void

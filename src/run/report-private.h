@@ -125,6 +125,8 @@ void report_add_denials(const struct report *r, struct strbuf *out, const struct
 void report_add_notes(const struct report *r, struct strbuf *out, const struct report_end *end);
 void report_add_frame_close(
 	const struct report *r, struct strbuf *out, const struct task *t, const char *outcome);
+void report_add_attempt(
+	struct report *r, struct strbuf *out, const struct report_end *end, unsigned most);
 void report_add_frame(struct report *r, struct strbuf *out, const struct report_end *end);
 /* The same above the footer: no error of its own, in the log of GitHub Actions. */
 void report_add_frame_again(struct report *r, struct strbuf *out, const struct report_end *end);

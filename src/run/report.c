@@ -425,6 +425,19 @@ report_ended(struct report *r, const struct report_end *end)
 	touch(r);
 }
 
+bool
+report_attempt(struct report *r, const struct report_end *end, unsigned most)
+{
+	cleanup_strbuf struct strbuf out = STRBUF_INIT;
+
+	if (r->live == end->task || form_of(r, end->task, true) != FORM_FRAME)
+		return false;
+	report_add_distance(r, &out);
+	report_add_attempt(r, &out, end, most);
+	report_emit(r, &out);
+	return true;
+}
+
 /* The region while it is drawn. */
 struct drawing {
 	struct report *r;

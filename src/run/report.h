@@ -66,6 +66,9 @@ void report_denied(struct report *r, const struct task *t, const struct exec_den
 /* Whether the end of this hit prints what the task had printed: else it need not be loaded. */
 bool report_shows_hit(const struct report *r, const struct task *t, bool current);
 void report_ended(struct report *r, const struct report_end *end);
+/* An attempt of `most` failed, and another one follows: its frame, where the task would have one had it been the last.
+ * False: nothing of it is printed. */
+bool report_attempt(struct report *r, const struct report_end *end, unsigned most);
 /* One line for the user beside the tasks: "vx: …" on stderr. */
 void report_notice(struct report *r, const char *fmt, ...) attr_printf(2, 3);
 /* The same before there is a report, or after. */

@@ -36,6 +36,15 @@ print(*sorted(json.load(open("s.json"))["tasks"][0]["flaky"].items()))')" \
 	is "$(nran a.t)" 3 "$C it is the third"
 	is "$(grep retrying "$ERR")" "vx: retrying a#t (attempt 2/4) after exit 1
 vx: retrying a#t (attempt 3/4) after exit 1" "$C each is said"
+	is "$(grep -E '^(┌|└|said)' "$OUT" | sed 's/(.*s) //')" "┌─ a#t > failed (exit 1), attempt 1/4
+said bad
+└─ a#t ── failed (exit 1), attempt 1/4
+┌─ a#t > failed (exit 1), attempt 2/4
+said worse
+└─ a#t ── failed (exit 1), attempt 2/4
+┌─ a#t > success
+said ok
+└─ a#t ── success" "$C each has its frame"
 	is "$(attempts)" "3 success" "$C and their number is kept"
 	is "$(ls packages/a/dist)" ok "$C outputs are cleaned before each"
 	said_not '^(bad|worse)$' "$C none sees those of another"
@@ -108,7 +117,10 @@ violations() {
 	play
 	exits 0 "$C one that read what it may not"
 	said '^vx: retrying a#t \(attempt 2/2\) after exit 1, 1 sandbox violation$' "$C is run again"
-	said '^vx: a#t: denied read packages/a/hid  by cat .*; to allow it: allow\.read: \["hid"\]$' "$C what it read is named all the same"
+	said '^read packages/a/hid  by cat' "$C what it read stands in its frame"
+	turns bad ok
+	go t --output-logs=errors-only
+	said '^vx: a#t: denied read packages/a/hid  by cat .*; to allow it: allow\.read: \["hid"\]$' "$C and without one is named all the same"
 }
 
 stopped() {
