@@ -157,7 +157,7 @@ plan_init(struct plan *p, const struct workspace *w, struct graph *g, struct fil
 	probe_set_init(&p->probes);
 	p->mask = secrets_mask(environ, g);
 	p->platform = key_platform();
-	p->tasks = xcalloc(g->n, sizeof(*p->tasks));
+	p->tasks = xcalloc_large(g->n, sizeof(*p->tasks));
 	if (fingerprint_take(&p->fingerprint, fh, w->rootfd, e))
 		return -1;
 	for (size_t i = 0; i < g->n; i++) {

@@ -30,8 +30,11 @@ xmalloc_large(size_t n)
 {
 	void *p = NULL;
 
-	if (n < ALLOC_HUGE_PAGE)
+	if (n < ALLOC_HUGE_PAGE / 2)
 		return xmalloc(n);
+	if (__builtin_add_overflow(n, ALLOC_HUGE_PAGE - 1, &n))
+		out_of_memory();
+	n &= -(size_t)ALLOC_HUGE_PAGE;
 	if (posix_memalign(&p, ALLOC_HUGE_PAGE, n))
 		out_of_memory();
 	madvise(p, n, MADV_HUGEPAGE); /* refused: small pages then */
@@ -46,6 +49,16 @@ xcalloc(size_t n, size_t size)
 	if (!p)
 		out_of_memory();
 	return p;
+}
+
+void *
+xcalloc_large(size_t n, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(n, size, &total))
+		out_of_memory();
+	return memset(xmalloc_large(total), 0, total);
 }
 
 void *

@@ -13,6 +13,7 @@ void *xcalloc(size_t n, size_t size);
  * Linux 2.6.38). The kernel's part in a new page can cost more than what a parser does with its 4 KiB.
  * For free(). */
 void *xmalloc_large(size_t n);
+void *xcalloc_large(size_t n, size_t size);
 /* n * size is checked for overflow. */
 void *xreallocarray(void *p, size_t n, size_t size);
 char *xstrdup(const char *s);
