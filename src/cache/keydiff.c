@@ -126,6 +126,17 @@ diff_field(struct diff *d, struct lines *was, struct lines *is, const char *labe
 	return part < KEYDIFF_PARTS || is_same(&a, &b);
 }
 
+/* Whether both end in the same digest, behind another mode (file_id_text). */
+static bool
+is_mode(const struct line *a, const struct line *b)
+{
+	const char *p = memchr(a->p + a->name, ':', a->n - a->name);
+	const char *q = memchr(b->p + b->name, ':', b->n - b->name);
+
+	return p && q && a->p + a->n - p == b->p + b->n - q &&
+	       !memcmp(p, q, (size_t)(a->p + a->n - p));
+}
+
 /* Both are sorted by their names. */
 static bool
 diff_list(struct diff *d, struct lines *was, struct lines *is, const char *label,
@@ -160,7 +171,10 @@ diff_list(struct diff *d, struct lines *was, struct lines *is, const char *label
 		else if (c > 0)
 			tell(d, part, KEYDIFF_CAME, &b);
 		else if (!is_same(&a, &b))
-			tell(d, part, KEYDIFF_CHANGED, &b);
+			tell(d, part,
+				part == KEYDIFF_INPUT && is_mode(&a, &b) ? KEYDIFF_MODE
+									 : KEYDIFF_CHANGED,
+				&b);
 		has_a = has_a && c > 0;
 		has_b = has_b && c < 0;
 	}

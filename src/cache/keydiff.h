@@ -23,6 +23,7 @@ enum keydiff_part {
 };
 enum keydiff_how {
 	KEYDIFF_CHANGED,
+	KEYDIFF_MODE, /* of a file, whose content did not */
 	KEYDIFF_CAME,
 	KEYDIFF_WENT
 };

@@ -65,6 +65,7 @@ describe(struct explaining *x, enum keydiff_part part, enum keydiff_how how, con
 		strbuf_adds(out, "` prints changed");
 		break;
 	case KEYDIFF_INPUT:
+		strbuf_adds(out, how == KEYDIFF_MODE ? "mode of " : "");
 		strbuf_add_sanitised(out, name, strlen(name));
 		strbuf_addf(out, " %s", how_word(how));
 		break;

@@ -61,7 +61,7 @@ rm p/app/src/b
 echo 5 >p/app/src/b2
 misses "p/app/src/b is gone, and 1 more" "one file went, another came"
 chmod +x p/app/src/a
-misses "p/app/src/a changed" "a mode"
+misses "mode of p/app/src/a changed" "a mode"
 MODE=fast
 export MODE
 misses "env MODE changed" "a variable that is set"

@@ -12,7 +12,7 @@ differs(void *ctx, enum keydiff_part part, enum keydiff_how how, const char *nam
 		"manifest", "workspace", "platform", "upstream"};
 
 	(void)ctx;
-	strbuf_addf(&said, "%s%c%s;", parts[part], "!+-"[how], name);
+	strbuf_addf(&said, "%s%c%s;", parts[part], "!m+-"[how], name);
 }
 
 static struct key_parts
@@ -101,6 +101,12 @@ test_parts(void)
 	is = some();
 	is.inputs = inputs;
 	check(&was, &is, "input+a\n;input!a\nb;input-a\\;", "inputs, in the order of their names");
+	was.inputs =
+		(const struct key_input[]){{"a", "100644:1"}, {"b", "120000:2"}, {"c", "absent"}};
+	is.inputs =
+		(const struct key_input[]){{"a", "100755:1"}, {"b", "100644:1"}, {"c", "100644:1"}};
+	check(&was, &is, "inputma;input!b;input!c;", "a mode, and a digest with another mode");
+	was = some();
 	is.ninputs = 0;
 	check(&was, &is, "input-a\nb;input-a\\;input-c;", "none of them");
 }
