@@ -352,6 +352,15 @@ parse_env(const struct json_at *at, const json_t *value, struct arena *a, struct
 	return v ? parse_define(&here, v, a, t, e) : 0;
 }
 
+/* "/ready/i", as in the source of a script: it would match that very text. */
+static bool
+is_in_slashes(const char *s)
+{
+	const char *last = strrchr(s, '/');
+
+	return *s == '/' && last > s + 1 && !last[1 + strspn(last + 1, "dgimsuvy")];
+}
+
 static int
 parse_persistent(const struct json_at *at, const json_t *value, struct arena *a, struct taskdef *t,
 	struct err *e)
@@ -372,6 +381,11 @@ parse_persistent(const struct json_at *at, const json_t *value, struct arena *a,
 		return 0;
 	if (field_string(&here, v, a, &t->ready_when, e) < 0)
 		return -1;
+	if (is_in_slashes(t->ready_when))
+		return json_error(&here, e,
+			"a regular expression is written without slashes around it and flags; for "
+			"a "
+			"slash at its start write [/]");
 	re = regex_new(t->ready_when, &why);
 	if (!re)
 		return json_error(&here, e, "is no regular expression: %s", why.text);

@@ -27,6 +27,7 @@ ONLY_VX = [
     r"holds a NUL",
     r"(holds|entry of this list|selects|names nothing|takes it back|own outputs)",  # one entry against others
     r"is no regular expression",
+    r"a regular expression is written without slashes",
     # grammars that are vx's; not that an entry is no string
     r"(inputs|outputs)\.(files|workspaceFiles)\[\d+\]: (?!is (an? |true|false|null))",
     r"sandbox\.(allow|deny|ignore)\.(read|write)\[\d+\]: (?!is (an? |true|false|null))",

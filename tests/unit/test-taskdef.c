@@ -255,6 +255,12 @@ test_fields(void)
 	check_refused(EXEC("\"persistent\":{\"readyWhen\":\"\"}"), "readyWhen: is empty");
 	check_refused(EXEC("\"persistent\":{\"readyWhen\":\"up (now\"}"),
 		"readyWhen: is no regular expression: at character 4: this parenthesis");
+	check_refused(EXEC("\"persistent\":{\"readyWhen\":\"/up/i\"}"),
+		"readyWhen: a regular expression is written without slashes around it and flags");
+	check_refused(EXEC("\"persistent\":{\"readyWhen\":\"/up/\"}"), "write [/]");
+	check_accepted(EXEC("\"persistent\":{\"readyWhen\":\"/bin/server is up\"}"));
+	check_accepted(EXEC("\"persistent\":{\"readyWhen\":\"up|/health/\"}"));
+	check_accepted(EXEC("\"persistent\":{\"readyWhen\":\"//\"}"));
 	check_refused(
 		TASK("\"exec\":{\"command\":\"x\",\"persistent\":{}},\"cache\":{\"inputs\":{},"
 		     "\"outputs\":{\"files\":[]}}"),
