@@ -8,6 +8,7 @@
 #include "util/fd.h"
 #include "util/log.h"
 #include "util/strbuf.h"
+#include "util/timing.h"
 #include "workspace/root.h"
 #include <errno.h>
 #include <signal.h>
@@ -143,6 +144,7 @@ main(int argc, char **argv)
 
 	fd_open_standard();
 	log_init();
+	timing_init();
 	/* A reader that goes away (`| head`) changes nothing about the run: writes to it fail,
 	 * quietly. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);

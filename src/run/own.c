@@ -20,6 +20,7 @@
 #include "util/log.h"
 #include "util/path.h"
 #include "util/strvec.h"
+#include "util/timing.h"
 #include "workspace/precious.h"
 #include "workspace/workspace.h"
 
@@ -615,8 +616,10 @@ is_there(struct sched *s, const struct task *t, struct err *e)
 int
 own_is_current(struct sched *s, const struct task *t, struct err *e)
 {
+	uint64_t begun = timing_begin();
 	int r = index_is_current(s->o->index, s->plan->w->rootfd, t->node->id, &t->key, e);
 
+	timing_end("output stat", begun);
 	/* Of outputs that several tasks have, an unsure stamp is none. */
 	if (!r && !t->node->nadded_by && !own_is_additive(t))
 		return is_there(s, t, e);

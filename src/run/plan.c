@@ -9,6 +9,7 @@
 #include "util/fs.h"
 #include "util/mask.h"
 #include "util/path.h"
+#include "util/timing.h"
 #include "workspace/workspace.h"
 
 /* A stamp this close before the moment of reading may hide a later write (spec: racy window). */
@@ -358,6 +359,7 @@ command_key(struct plan *p, struct task *t, struct err *e)
 int
 plan_key(struct plan *p, struct task *t, struct err *e)
 {
+	uint64_t begun = timing_begin();
 	int r = 0;
 
 	upstream_keys(p, t->node);
@@ -366,6 +368,7 @@ plan_key(struct plan *p, struct task *t, struct err *e)
 	else if (command_key(p, t, e))
 		/* An error in a config names the place, which says more. */
 		r = e->kind == ERR_CONFIG ? -1 : err_wrap(e, "task %s", t->node->id);
+	timing_end("task hash", begun);
 	t->has_key = !r;
 	t->keyed_at = filehash_changes(p->fh);
 	return r;
@@ -422,11 +425,13 @@ int
 plan_look_up(
 	struct plan *p, struct task *t, struct index *ix, enum entry_making least, struct err *e)
 {
+	uint64_t begun = timing_begin();
 	int r;
 
 	(void)p;
 	t->found = false;
 	r = index_get(ix, &t->key, &t->entry, e);
+	timing_end("cache.get", begun);
 	if (r < 0)
 		return err_wrap(e, "task %s", t->node->id);
 	t->answered = true;

@@ -31,6 +31,7 @@
 #include "util/proc.h"
 #include "util/stop.h"
 #include "util/strbuf.h"
+#include "util/timing.h"
 #include "workspace/files.h"
 #include "workspace/root.h"
 #include "workspace/workspace.h"
@@ -268,9 +269,11 @@ load(struct run *r, const struct run_options *o, struct err *e)
 	if (!workspace_load(&r->root, r->statefd, &r->w, e)) {
 		settings_apply_env(&r->w.settings);
 		warn_timeout(&r->w.settings);
+		timing_stage("build graph");
 		ret = link_tasks(r, o, e);
 		workspace_settle(&r->w);
 	}
+	timing_stage("git enumeration");
 	/* Always finished: its process must not be left behind. */
 	if (files_finish(&rq, r->root.fd, &r->files, &git) && !ret) {
 		*e = git;
@@ -643,6 +646,7 @@ finish(struct finish *f, const struct sched_result *res, bool is_kept)
 			"write to standard output: %s", strerror(report_write_error(r->report)));
 		f->code = f->code ? f->code : 1;
 	}
+	timing_stage("record history");
 	if (!res->stopped_by)
 		record(r, &sum, res, f->concurrency, f->code);
 	if (!res->stopped_by && r->store)
@@ -754,6 +758,7 @@ enter(struct run *r, const struct run_options *o, const sigset_t *signals, struc
 	struct mask *mask;
 	int sig = 0, locked;
 
+	timing_stage("workspace config");
 	if (root_find(NULL, ROOT_EVALUATE, &r->root, e) || refuse_nested(r, e) ||
 		take_knobs(r, e) || state_make(r->root.fd, r->root.path, &r->state_path, e))
 		return -1;
@@ -802,10 +807,13 @@ run_all(struct run *r, const struct run_options *o, const struct guard *guard, u
 		report_warn("%s", r->w.notes[i]);
 	if (o->graph)
 		return print_graph(r, o, product, e);
+	timing_stage("open cache");
 	if (workers(o, &r->w.settings, &concurrency, e) || open_state(r, o, e) ||
-		history_open(r->state_path, o->dry, &r->history, e) ||
-		plan_init(&r->plan, &r->w, &r->g, &r->files, r->fh, o->sandbox, o->forward,
-			o->nforward, e))
+		history_open(r->state_path, o->dry, &r->history, e))
+		return -1;
+	timing_stage("plan");
+	if (plan_init(&r->plan, &r->w, &r->g, &r->files, r->fh, o->sandbox, o->forward, o->nforward,
+		    e))
 		return -1;
 	log_debug("phase", "plan made");
 	return o->dry ? dry(r, o, concurrency, guard, signals, product, e)
@@ -823,6 +831,7 @@ run_workspace(const struct run_options *o, struct strbuf *product, struct err *e
 
 	guard_signals(&signals);
 	code = enter(&r, o, &signals, e);
+	timing_stage("startup");
 	/* Guard and core hold the lock together: the next run waits until the one that outlives the
 	 * other is through. Nothing else is open yet. A dry run may start probes. */
 	if (!code)
@@ -841,8 +850,10 @@ run_workspace(const struct run_options *o, struct strbuf *product, struct err *e
 
 		snprintf(e->text, sizeof(e->text), "%s", text);
 	}
+	timing_stage("close");
 	run_release(&r);
 	if (guard.pidfd >= 0)
 		guard_core_is_done(&guard);
+	timing_print();
 	return code;
 }

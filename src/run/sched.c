@@ -10,6 +10,7 @@
 #include "util/log.h"
 #include "util/proc.h"
 #include "util/stop.h"
+#include "util/timing.h"
 #include "workspace/workspace.h"
 
 /* How long the kill of what is left after a stopped run may take. */
@@ -775,12 +776,14 @@ sched_run(const struct sched_options *o, struct sched_result *ret, struct err *e
 	if (!r) {
 		s.stage = stage_new(o->plan->w->rootfd);
 		GROW(ret->history, o->plan->g->n, s.history_cap);
+		timing_stage("classify + probe");
 		r = s.stopped_by ? 0 : classify(&s, e);
 	}
 	/* What is up to date by now is executed by nobody, so that nobody need be asked. */
 	if (!r)
 		r = place_tasks(&s, e);
 	if (!r) {
+		timing_stage("run graph");
 		seed(&s);
 		r = loop_run(o->loop, e);
 	}

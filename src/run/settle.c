@@ -10,6 +10,7 @@
 #include "util/log.h"
 #include "util/stop.h"
 #include "util/strvec.h"
+#include "util/timing.h"
 #include "workspace/workspace.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -161,10 +162,12 @@ store_result(struct sched *s, struct job *j, struct exec_result *r, struct outpu
 	const struct globset *set = &j->task->node->def->cache->outputs;
 	cleanup_strbuf struct strbuf bytes = STRBUF_INIT, name = STRBUF_INIT;
 	cleanup_free char *gone = NULL;
+	uint64_t begun = timing_begin();
 	int fd;
 
 	if (settle_made(s, j, r, made, &fd, &gone, e) || outputs_check_types(made, e))
 		return -1;
+	timing_end("output glob", begun);
 	if (gone) {
 		strbuf_add_sanitised(&name, gone, strlen(gone));
 		settle_note(j, "not saved: it removed %s, which was there before it", name.buf);

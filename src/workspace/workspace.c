@@ -10,6 +10,7 @@
 #include "util/fs.h"
 #include "util/path.h"
 #include "util/strbuf.h"
+#include "util/timing.h"
 #include "workspace/members.h"
 #include "workspace/root.h"
 #include "workspace/sources.h"
@@ -498,7 +499,9 @@ load_members(struct loading *l, struct err *e)
 	if (members_parse(&l->root->members, l->root->source, l->root->path, &l->w->arena, members,
 		    e) < 0)
 		return -1;
+	timing_stage("discover projects");
 	r = members_expand(members, l->root->fd, &dirs, e);
+	timing_stage("load configs");
 	for (size_t i = 0; i < dirs.n && r >= 0; i++) {
 		r = load_member(l, dirs.v[i], e);
 		if (r > 0)
@@ -625,6 +628,7 @@ load(struct loading *l, struct err *e)
 {
 	struct workspace *w = l->w;
 
+	timing_stage("workspace config");
 	if (settings_load(l->root->fd, &l->root->settings, &w->arena, &w->settings, e) < 0)
 		return -1;
 	remember_settings(l);
@@ -632,6 +636,7 @@ load(struct loading *l, struct err *e)
 		l->root->settings.reads_any);
 	if (load_members(l, e) < 0 || workspace_define_nameless(l, e) < 0)
 		return -1;
+	timing_stage("package graph");
 	link_nested(l);
 	return index_names(l, e) < 0 || workspace_link(l, e) ? -1 : 0;
 }

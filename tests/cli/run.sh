@@ -147,6 +147,23 @@ try sh -c 'exec "$1" run in#read <"$2"' - "$VX" "$T/input"
 exits 0 "standard input"
 said_not 'not for the task' "is not the caller's"
 
+# Where its time goes.
+put p/in/vx.config.json <<'E'
+{ "name": "in", "tasks": { "made": {
+	"exec": { "command": "true" }, "cache": { "inputs": { "files": [] }, "outputs": { "files": [] } } } } }
+E
+try env VX_TIMING=1 "$VX" run in#made
+exits 0 "VX_TIMING"
+is "$(sed -n '/^vx: timing$/,/ in all; of that$/s/^ *[0-9]*\.[0-9][0-9] ms  //p' "$ERR" | tr '\n' ',')" \
+	"startup,workspace config,discover projects,load configs,package graph,build graph,git enumeration,open cache,plan,classify + probe,run graph,record history,close,in all; of that," \
+	"the stages of a run, each once, in their order"
+is "$(sed '1,/ in all; of that$/d; s/^ *[0-9]*\.[0-9][0-9] ms  //; s/ ([1-9][0-9]*)$//' "$ERR" | sort | tr '\n' ',')" \
+	"cache.get,output glob,task hash," "and what is done for each task"
+for value in 0 ''; do
+	try env VX_TIMING=$value "$VX" run in#made
+	is "$(grep -c timing "$ERR")" 0 "only where it is asked for"
+done
+
 # vx inside vx on the same workspace is refused.
 printf '{ "name": "in", "tasks": { "nest": { "exec": { "command": "%s run in#read" } } } }\n' "$VX" >p/in/vx.config.json
 run run in#nest
