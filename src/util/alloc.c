@@ -30,7 +30,7 @@ xmalloc_large(size_t n)
 {
 	void *p = NULL;
 
-	if (n < ALLOC_HUGE_PAGE / 2)
+	if (n < ALLOC_HUGE_PAGE / 4) /* a huge one is cleared whole */
 		return xmalloc(n);
 	if (__builtin_add_overflow(n, ALLOC_HUGE_PAGE - 1, &n))
 		out_of_memory();
