@@ -30,11 +30,21 @@ kill_group(struct exec_job *j)
 	kill(-j->proc.pid, SIGKILL);
 }
 
-/* A task that ends by itself may leave a daemon. */
+/* By the shell, which has exited and is not reaped yet. */
+static bool
+has_failed(const struct exec_job *j)
+{
+	siginfo_t si = {0};
+
+	return !waitid(P_PID, (id_t)j->proc.pid, &si, WEXITED | WNOHANG | WNOWAIT) && si.si_status;
+}
+
+/* A task that ends by itself may leave a daemon; but the next attempt should find the ports and files of this one
+ * free, and nobody writing into its outputs. */
 static bool
 group_is_left(struct exec_job *j)
 {
-	return j->stop && proc_group_is_alive(j->proc.pid);
+	return (j->stop || (j->rq.again && has_failed(j))) && proc_group_is_alive(j->proc.pid);
 }
 
 /*

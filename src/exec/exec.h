@@ -136,6 +136,7 @@ struct exec_request {
 	 * and leaves the helper the time to look.
 	 */
 	bool persistent;
+	bool again; /* where it fails it will be run again: nothing of its group is to go on then */
 	const struct regex *ready_when;
 	void (*ready)(void *ctx);
 	/* Persistent and sandboxed: a finding, when it comes; borrowed, NULL for one that is only counted. done() has

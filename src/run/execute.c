@@ -355,7 +355,6 @@ try_again(struct sched *s, struct job *j, struct exec_result *r)
 	tell_retry(s, j, r);
 	if (j->remember && !t->sandboxed)
 		own_remember(s, j, r);
-	j->left_some |= r->left_some;
 	j->spent_ns = t->duration_ns;
 	j->spent_cpu_us = t->cpu_us;
 	j->spent_rss_kb = t->peak_rss_kb;
@@ -411,8 +410,8 @@ on_done(void *ctx, struct exec_result *r)
 		settle_note(j, "not saved: it left background processes, which were ended");
 		t->tainted = true;
 	}
-	/* They may write into the outputs yet, also those of an earlier attempt. */
-	if ((r->left_some || j->left_some) && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
+	/* They may write into the outputs yet. */
+	if (r->left_some && t->status == TASK_SUCCESS && sched_will_save(s, t)) {
 		settle_note(j, "not saved: it left background processes, which go on");
 		t->tainted = true;
 	}
@@ -677,6 +676,7 @@ start_job(struct sched *s, struct job *j, struct err *e)
 			.policy = j->policy,
 			.handed = &handed,
 			.persistent = def->persistent,
+			.again = t->attempts < attempts_of(s, t),
 			.ready_when = j->ready_when,
 			.ready = serve_ready,
 			.denied = serve_denied,

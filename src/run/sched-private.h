@@ -62,7 +62,6 @@ struct job {
 	size_t slot; /* in sched.jobs */
 	/* Of the attempts that were not the last: */
 	uint64_t spent_ns, spent_cpu_us, spent_rss_kb;
-	bool left_some;
 	int64_t first_started_ns;
 	struct place *place; /* that it takes; NULL: a local one */
 	/* Persistent: */

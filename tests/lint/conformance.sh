@@ -10,7 +10,7 @@ cd "$T" || exit 99
 # The numbers of the sections that a document has.
 sections() {
 	case $1 in
-	*-execution.md) echo 1 2 3 4 5 6 7 8 9 10 ;;
+	*-execution.md) echo 1 2 3 4 5 6 7 8 9 10 11 12 ;;
 	*-executors.md) echo 1 ;;
 	*-cli.md) echo 1 2 3 4 5 ;;
 	*-config.md) echo 1 2 3 4 5 6 7 8 ;;
