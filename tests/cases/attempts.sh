@@ -141,7 +141,7 @@ left() {
 	turns bad ok
 	play
 	exits 0 "$C one that leaves a process before it is run again"
-	sandboxed || is "$(ps -o stat= -p "$(sed -n 's/^left //p' "$OUT")" | grep -cv Z)" 0 "$C that is ended before"
+	sandboxed || is "$(grep '^State:' "/proc/$(sed -n 's/^left //p' "$OUT")/status" 2>/dev/null | grep -v zombie)" "" "$C that is ended before"
 	said_not 'not saved' "$C and is saved"
 }
 
