@@ -467,6 +467,46 @@ put_text(const char *path, int how, const struct strbuf *text)
 	return errno ? -1 : 0;
 }
 
+/* Where a write to the path would go, owned; NULL: nowhere, which the write says. */
+static char *
+leads_to(const char *path)
+{
+	char *real = realpath(path, NULL);
+	cleanup_free char *parent = NULL, *dir = NULL;
+
+	if (real || errno != ENOENT)
+		return real;
+	parent = xmemdupz(path, path_parent_len(path));
+	dir = realpath(*parent ? parent : *path == '/' ? "/" : ".", NULL);
+	return dir ? path_join(dir, path_base(path)) : NULL;
+}
+
+/* What was asked for in writing must not be written over the run's own files. */
+static int
+refuse_own_file(const struct run *r, const char *flag, const char *path, struct err *e)
+{
+	cleanup_free char *to = path ? leads_to(path) : NULL;
+	cleanup_free char *runs = path_join(r->state_path, "runs");
+
+	if (!to || path_is_within(to, runs) ||
+		(!path_is_within(to, r->state_path) &&
+			!(r->cache_path && path_is_within(to, r->cache_path))))
+		return 0;
+	return err_set(e, ERR_USAGE, 0,
+		"%s=%s: is among vx's own files: choose a file outside of %s", flag, path,
+		path_is_within(to, r->state_path) ? r->state_path : r->cache_path);
+}
+
+static int
+refuse_own_files(const struct run *r, const struct run_options *o, struct err *e)
+{
+	return refuse_own_file(r, "--summarize", o->summary_file, e) ||
+			       refuse_own_file(r, "--profile", o->profile_file, e) ||
+			       refuse_own_file(r, "--report-file", o->report_file, e)
+		       ? -1
+		       : 0;
+}
+
 /* Never the run's own failure. */
 static void
 write_file(const char *flag, const char *path, int how, const struct strbuf *text)
@@ -782,6 +822,8 @@ print_graph(const struct run *r, const struct run_options *o, struct strbuf *pro
 	dry_print_graph(&r->g, o->graph_file ? &text : product);
 	if (!o->graph_file)
 		return 0;
+	if (refuse_own_file(r, "--graph", o->graph_file, e))
+		return -1;
 	if (put_text(o->graph_file, O_TRUNC, &text))
 		return err_set(e, ERR_IO, errno, "--graph=%s", o->graph_file);
 	return 0;
@@ -809,7 +851,7 @@ run_all(struct run *r, const struct run_options *o, const struct guard *guard, u
 		return print_graph(r, o, product, e);
 	timing_stage("open cache");
 	if (workers(o, &r->w.settings, &concurrency, e) || open_state(r, o, e) ||
-		history_open(r->state_path, o->dry, &r->history, e))
+		refuse_own_files(r, o, e) || history_open(r->state_path, o->dry, &r->history, e))
 		return -1;
 	timing_stage("plan");
 	if (plan_init(&r->plan, &r->w, &r->g, &r->files, r->fh, o->sandbox, o->forward, o->nforward,

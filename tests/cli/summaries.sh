@@ -242,4 +242,20 @@ E
 else
 	skip "denials are of their form" "no namespaces here"
 fi
+# Files of vx's own are nobody's to write.
+mkdir -p .vx/runs elsewhere
+ln -sf ../.vx/lock elsewhere/link
+for file in .vx/lock .vx/new.file sub/../.vx/history.db elsewhere/link .vx/cache/index.db; do
+	for flag in summarize profile report-file graph; do
+		[ "$flag $file" != "graph .vx/cache/index.db" ] || continue
+		run run lib#all "--$flag=$file"
+		exits 2 "--$flag=$file"
+		said "^vx: --$flag=$file: is among vx's own files: choose a file outside of /.*/\.vx(/cache)?$" "is refused"
+	done
+done
+ok "none of them was made" test ! -e .vx/new.file
+run run lib#all --summarize=.vx/runs/mine.json
+exits 0 "beside other summaries"
+ok "there is room" test -s .vx/runs/mine.json
+
 done_testing
