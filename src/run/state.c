@@ -210,11 +210,21 @@ state_cache_path(const struct root *root, const char *state_path, const char *se
 	const char *home = getenv("HOME");
 	struct stat st;
 
+	if (set && *set == '~' && flag)
+		return err_set(e, ERR_USAGE, 0,
+			"--cache-dir=%s: ~ is the shell's, which leaves it as it is there: write "
+			"--cache-dir \"$HOME/…\"",
+			set);
+	if (set && *set == '~' && (set[1] != '/' || !home))
+		return err_set(e, ERR_CONFIG, 0, "the cache directory \"%s\": %s", set,
+			set[1] != '/'
+				? "of homes only one's own is known: write ~/…, or the whole path"
+				: "HOME is not set: write the whole path");
 	if (!set)
 		dir = path_join(state_path, "cache");
 	else if (*set == '/')
 		dir = xstrdup(set);
-	else if (!flag && !strncmp(set, "~/", 2) && home)
+	else if (*set == '~')
 		dir = path_join(home, set + 2);
 	else
 		dir = path_join(flag ? cwd : root->path, set);

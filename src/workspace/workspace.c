@@ -106,8 +106,9 @@ note_name(void *ctx, const char *name, unsigned char type)
 {
 	struct strbuf *names = ctx;
 
-	if (type != DT_DIR &&
-		(!strcmp(name, "package.json") || is_config_name(name) || is_unread_name(name)))
+	/* A directory that is called as a config is a slip, which reading it shows. */
+	if (is_config_name(name) ||
+		(type != DT_DIR && (!strcmp(name, "package.json") || is_unread_name(name))))
 		strbuf_add(names, name, strlen(name) + 1);
 }
 

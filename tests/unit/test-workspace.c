@@ -188,6 +188,9 @@ test_refusals(void)
 	refused("unread",
 		"p/b/vx.config.jsonc: is not read: write it as vx.config.json (where comments "
 		"are no errors) or vx.config.ts");
+	ws_write("dir/package.json", "{}");
+	ws_write("dir/vx.config.json/file", "");
+	refused("dir", "vx.config.json: is not a regular file");
 	ws_write("yaml/vx.config.yaml", "");
 	refused("yaml", "vx.config.yaml: is not read: write it as vx.config.json");
 	ws_write("script/package.json", "{'workspaces': ['p/*']}");
