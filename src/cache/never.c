@@ -21,7 +21,7 @@ never_manifest_at(int fd)
 		return MANIFEST_UNREADABLE;
 	if (fd_read_all(fd, &text, JSON_FILE_MAX))
 		return errno == EFBIG ? MANIFEST_PLAIN : MANIFEST_UNREADABLE;
-	if (json_parse(text.buf, text.len, "package.json", false, &doc, &e))
+	if (json_parse(text.buf, text.len, "package.json", JSON_PACKAGE, &doc, &e))
 		return MANIFEST_PLAIN;
 	if (json_object_get(doc.root, "workspaces"))
 		m = MANIFEST_WORKSPACES;

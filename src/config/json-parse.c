@@ -23,7 +23,7 @@ struct parser {
 	const char *line_start;
 	const char *last_end; /* of the token before p */
 	uint32_t line;
-	bool relaxed;
+	enum json_rules rules;
 	unsigned depth;
 	struct values open, done;
 	char *strings; /* where the next string goes */
@@ -139,7 +139,7 @@ skip_blanks(struct parser *ps)
 			ps->line_start = ++p;
 		} else if (*p == '\r') {
 			p++;
-		} else if (*p == '/' && ps->relaxed && (p[1] == '/' || p[1] == '*')) {
+		} else if (*p == '/' && ps->rules == JSON_OURS && (p[1] == '/' || p[1] == '*')) {
 			ps->p = p;
 			if (skip_comment(ps))
 				return -1;
@@ -203,7 +203,7 @@ put_utf8(char *out, uint32_t c)
 
 /* The escape at *p, which is moved past it. NULL, or what is wrong. */
 static const char *
-take_escape(const char **p, bool relaxed, char **out)
+take_escape(const char **p, enum json_rules rules, char **out)
 {
 	static const char plain[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
 	const char *s = *p + 1, *at = *s ? strchr(plain, *s) : NULL;
@@ -224,7 +224,7 @@ take_escape(const char **p, bool relaxed, char **out)
 		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 		s += 6;
 	}
-	if (!c && !relaxed)
+	if (!c && rules != JSON_OURS)
 		return "a NUL (\\u0000) in a string";
 	*out = put_utf8(*out, (uint32_t)c);
 	*p = s;
@@ -251,7 +251,7 @@ take_string(struct parser *ps, const char **ret, size_t *ret_len)
 		memcpy(out, run, (size_t)(p - run));
 		out += p - run;
 		if (*p == '\\') {
-			wrong = take_escape(&p, ps->relaxed, &out);
+			wrong = take_escape(&p, ps->rules, &out);
 		} else if ((unsigned char)*p >= 0x80) {
 			n = utf8_char(p, (size_t)(ps->end - p));
 			if (!n)
@@ -315,9 +315,12 @@ take_number(struct parser *ps, struct json *v)
 	if (v->type == JSON_INTEGER) {
 		errno = 0;
 		v->integer = strtoll(start, NULL, 10);
-		if (errno == ERANGE)
+		if (errno == ERANGE && ps->rules != JSON_PACKAGE)
 			return error_near(ps, start, "too big integer");
-	} else {
+		if (errno == ERANGE)
+			v->type = JSON_REAL;
+	}
+	if (v->type == JSON_REAL) {
 		v->text = memcpy(ps->strings, start, (size_t)(p - start));
 		v->len = (size_t)(p - start);
 		ps->strings += v->len;
@@ -400,19 +403,42 @@ place_of(const struct parser *ps, const struct json *v)
 	return p + v->key_col - 1;
 }
 
+/* Leaves the last of each name. */
+static size_t
+keep_last(struct json *members, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t later = i + 1;
+
+		while (later < n && strcmp(members[later].key, members[i].key) != 0)
+			later++;
+		if (later == n)
+			members[kept++] = members[i];
+	}
+	return kept;
+}
+
+/* *n: of the members, and of those that count. */
 static int
-refuse_duplicates(struct parser *ps, const struct json *members, size_t n)
+settle_duplicates(struct parser *ps, struct json *members, size_t *n)
 {
 	enum {
 		FEW = 16
 	};
 
-	if (n > FEW && !has_duplicate(members, n))
+	if (*n > FEW && !has_duplicate(members, *n))
 		return 0;
-	for (size_t i = 2; i <= n; i++)
-		if (is_duplicate(members, i))
+	for (size_t i = 2; i <= *n; i++) {
+		if (!is_duplicate(members, i))
+			continue;
+		if (ps->rules != JSON_PACKAGE)
 			return error_near(
 				ps, place_of(ps, &members[i - 1]), "duplicate object key");
+		*n = keep_last(members, *n);
+		break;
+	}
 	return 0;
 }
 
@@ -459,7 +485,7 @@ take_items(struct parser *ps, bool object)
 
 		if (!first && advance(ps, ps->p + 1))
 			return -1;
-		if (*ps->p == close && (first || ps->relaxed))
+		if (*ps->p == close && (first || ps->rules == JSON_OURS))
 			break;
 		if ((object && take_key(ps, first, &v)) || take_value(ps, &v))
 			return -1;
@@ -491,7 +517,7 @@ take_container(struct parser *ps, struct json *v)
 	if (!v->n)
 		return 0;
 	items = ps->open.v + base;
-	if (object && refuse_duplicates(ps, items, v->n))
+	if (object && settle_duplicates(ps, items, &v->n))
 		return -1;
 	v->items = (struct json *)(uintptr_t)ps->done.n;
 	push(&ps->done, items, v->n);
@@ -540,8 +566,8 @@ take_document(struct parser *ps, struct json *root)
 }
 
 int
-json_parse(const char *text, size_t len, const char *shown, bool relaxed, struct json_doc *ret,
-	struct err *e)
+json_parse(const char *text, size_t len, const char *shown, enum json_rules rules,
+	struct json_doc *ret, struct err *e)
 {
 	cleanup_free char *strings = xmalloc(len + 1);
 	struct parser ps = {
@@ -551,7 +577,7 @@ json_parse(const char *text, size_t len, const char *shown, bool relaxed, struct
 		.line_start = text,
 		.last_end = text,
 		.line = 1,
-		.relaxed = relaxed,
+		.rules = rules,
 		.strings = strings,
 		.file = shown,
 		.e = e,

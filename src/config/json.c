@@ -47,15 +47,15 @@ json_read(int dirfd, const char *path, const char *shown, struct strbuf *ret_tex
 }
 
 int
-json_load(int dirfd, const char *path, const char *shown, bool relaxed, struct json_doc *ret,
-	struct err *e)
+json_load(int dirfd, const char *path, const char *shown, enum json_rules rules,
+	struct json_doc *ret, struct err *e)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	struct stat st;
 
 	if (json_read(dirfd, path, shown, &text, &st, e) < 0)
 		return -1;
-	return json_parse(text.buf, text.len, shown, relaxed, ret, e);
+	return json_parse(text.buf, text.len, shown, rules, ret, e);
 }
 
 void

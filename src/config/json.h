@@ -58,19 +58,28 @@ struct json_doc {
 	char *strings;
 };
 
+/* Whose text it is. */
+enum json_rules {
+	JSON_STRICT,
+	/* Our own files: comments and trailing commas are allowed, and a NUL in a string (\u0000) is kept, so
+	 * that the error can name the value: use json_c_string there. */
+	JSON_OURS,
+	/* A package manager's: as JavaScript reads it, of a key that is there twice the last one counts, and an
+	 * integer may have any size (it is a JSON_REAL then). */
+	JSON_PACKAGE,
+};
+
 /* Errors: "packages/a/vx.config.json:3:14: …". Duplicate keys, invalid UTF-8, a root that is
- * neither object nor array and nesting beyond JSON_DEPTH_MAX are refused. With `relaxed` (our own
- * files), comments and trailing commas are allowed, and a NUL in a string (\u0000) is kept, so that
- * the error can name the value: use json_c_string there. json_load: kind IO with e->num where the
+ * neither object nor array and nesting beyond JSON_DEPTH_MAX are refused. json_load: kind IO with e->num where the
  * file cannot be read (ENOENT: it is not there); a link is followed, what is no regular file is
  * refused. json_parse: text[len] is a NUL. */
-int json_load(int dirfd, const char *path, const char *shown, bool relaxed, struct json_doc *ret,
-	struct err *e);
+int json_load(int dirfd, const char *path, const char *shown, enum json_rules rules,
+	struct json_doc *ret, struct err *e);
 /* The two halves of json_load: appends the text, with the stat from before the reading; parses it. */
 int json_read(int dirfd, const char *path, const char *shown, struct strbuf *ret_text,
 	struct stat *ret_st, struct err *e);
-int json_parse(const char *text, size_t len, const char *shown, bool relaxed, struct json_doc *ret,
-	struct err *e);
+int json_parse(const char *text, size_t len, const char *shown, enum json_rules rules,
+	struct json_doc *ret, struct err *e);
 void json_doc_release(struct json_doc *d);
 
 /* All of these take NULL, and a value of another type, for one that is not there. */

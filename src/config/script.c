@@ -347,7 +347,7 @@ take_lines(struct script_runtime *w, struct err *e)
 
 		*end = '\0';
 		r = json_parse(w->said.buf + start, (size_t)(end - w->said.buf) - start, w->file,
-			true, &doc, &why);
+			JSON_OURS, &doc, &why);
 		r = r ? refuse_words(w, e) : take_message(w, doc.root, e);
 		json_doc_release(&doc);
 		if (r)

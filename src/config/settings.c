@@ -404,10 +404,10 @@ settings_load(int rootfd, const struct script *script, struct arena *a, struct s
 	int r;
 
 	if (script && script->json) {
-		if (json_parse(script->json, script->len, script->path, true, &doc, e) < 0)
+		if (json_parse(script->json, script->len, script->path, JSON_OURS, &doc, e) < 0)
 			return -1;
 		doc.evaluated = true;
-	} else if (json_load(rootfd, name, name, true, &doc, &missing) < 0) {
+	} else if (json_load(rootfd, name, name, JSON_OURS, &doc, &missing) < 0) {
 		if (missing.num == ENOENT) {
 			settings_init(ret);
 			return 0;

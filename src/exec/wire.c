@@ -370,7 +370,7 @@ wire_read(
 
 	*m = (struct wire_message){.mask = mask, .data = STRBUF_INIT};
 	exec_result_init(&m->result);
-	if (json_parse(line, n, "line", false, &doc, &why))
+	if (json_parse(line, n, "line", JSON_STRICT, &doc, &why))
 		return err_set(e, ERR_BUG, 0, "a line is no JSON: %s", why.text);
 	if (!json_is_object(doc.root)) {
 		r = err_set(

@@ -99,7 +99,7 @@ find_patches(int rootfd, struct strvec *files, struct err *e)
 		return err_set(e, ERR_IO, errno, "read bun.lock");
 	if (!memmem(text.buf, text.len, field, sizeof(field) - 1))
 		return 0;
-	if (json_parse(text.buf, text.len, "bun.lock", true, &doc, e))
+	if (json_parse(text.buf, text.len, "bun.lock", JSON_OURS, &doc, e))
 		return -1;
 	r = add_patches(rootfd, json_object_get(doc.root, "patchedDependencies"), files, e);
 	json_doc_release(&doc);

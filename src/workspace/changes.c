@@ -515,7 +515,7 @@ add_fields(const struct strbuf *text, const char *const *fields, bool alone, str
 
 	if (alone)
 		strbuf_addf(out, "%s\n", text ? "there" : "absent");
-	if (text && json_parse(text->buf, text->len, "package.json", false, &doc, &none)) {
+	if (text && json_parse(text->buf, text->len, "package.json", JSON_PACKAGE, &doc, &none)) {
 		strbuf_add(out, text->buf, text->len);
 		return;
 	}

@@ -2,9 +2,8 @@
 /*
  * The quick way through a manifest, of which a workspace has a thousand: the common kind is read in one
  * pass, without building a tree. Plain ASCII, no escapes in what is needed, no member globs or
- * catalogs. Whatever it does not understand, be it
- * valid or not, it leaves to the parser in manifest.c; so it never refuses, and never accepts what
- * the parser would refuse, but for a key that is there twice in what it skips.
+ * catalogs. Whatever it does not understand, be it valid or not, it leaves to the parser in manifest.c; so it never refuses, and never accepts what
+ * the parser would refuse.
  */
 #include "util/alloc.h"
 #include "util/arena.h"
@@ -182,8 +181,20 @@ is_word(const struct word *w, const char *text)
 }
 
 static bool
+is_there(const struct manifest_dep *deps, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(deps[i].name, name))
+			return true;
+	return false;
+}
+
+static bool
 take_deps(struct scan *s, struct arena *a, enum manifest_bucket bucket)
 {
+	size_t first = s->ndeps;
+	bool sorted = true;
+
 	if (!take(s, '{'))
 		return false;
 	if (take(s, '}'))
@@ -194,11 +205,17 @@ take_deps(struct scan *s, struct arena *a, enum manifest_bucket bucket)
 		if (!take_plain(s, &name) || !take(s, ':') || !take_plain(s, &spec))
 			return false;
 		GROW(s->deps, s->ndeps + 1, s->cap);
-		s->deps[s->ndeps++] = (struct manifest_dep){
+		s->deps[s->ndeps] = (struct manifest_dep){
 			.bucket = bucket,
 			.name = arena_memdupz(a, name.s, name.n),
 			.spec = arena_memdupz(a, spec.s, spec.n),
 		};
+		/* Package managers sort them: then one look is enough. */
+		sorted = sorted && (s->ndeps == first || strcmp(s->deps[s->ndeps - 1].name,
+								 s->deps[s->ndeps].name) < 0);
+		if (!sorted && is_there(s->deps + first, s->ndeps - first, s->deps[s->ndeps].name))
+			return false;
+		s->ndeps++;
 	} while (take(s, ','));
 	return take(s, '}');
 }

@@ -214,7 +214,7 @@ manifest_parse(const char *text, size_t len, const char *shown, struct arena *a,
 	if (manifest_scan(text, len, a, &m)) {
 		r = m.name ? manifest_check_name(m.name, shown, e) : 0;
 	} else {
-		if (json_parse(text, len, shown, false, &doc, e) < 0)
+		if (json_parse(text, len, shown, JSON_PACKAGE, &doc, e) < 0)
 			return -1;
 		r = read_manifest(&doc, a, &m, e);
 		json_doc_release(&doc);

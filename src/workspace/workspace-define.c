@@ -33,7 +33,7 @@ parse_config(struct loading *l, const char *text, size_t len, const char *shown,
 	json_doc_release(&l->config);
 	strbuf_reset(&l->config_text);
 	strbuf_add(&l->config_text, text, len);
-	return json_parse(text, len, shown, true, &l->config, e);
+	return json_parse(text, len, shown, JSON_OURS, &l->config, e);
 }
 
 /* It is called as its directory, which cannot be. */

@@ -763,7 +763,7 @@ workspace_entry_place(const struct workspace *w, const struct project *p, const 
 
 	strbuf_add_sanitised(&sb, p->config, strlen(p->config));
 	if (fd >= 0 && !strcmp(path_base(p->config), "vx.config.json") &&
-		json_load(fd, "vx.config.json", p->config, true, &doc, &e) == 0) {
+		json_load(fd, "vx.config.json", p->config, JSON_OURS, &doc, &e) == 0) {
 		const struct json_at root = {&doc, NULL, NULL, 0};
 		const struct json_at tasks = {&doc, &root, "tasks", 0};
 		const struct json_at in_task = {&doc, &tasks, task, 0};

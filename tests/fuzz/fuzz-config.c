@@ -56,7 +56,7 @@ parse(const char *text, size_t len, struct arena *a, struct projectdef *ret)
 {
 	struct json_doc doc = {0};
 	struct err e = ERR_INIT;
-	int r = json_parse(text, len, file, true, &doc, &e);
+	int r = json_parse(text, len, file, JSON_OURS, &doc, &e);
 
 	REQUIRE(doc.root || r < 0);
 	if (!r) {
@@ -137,14 +137,14 @@ check_strict(const char *text, size_t len)
 	struct json_doc doc = {0};
 	struct err e = ERR_INIT;
 
-	if (json_parse(text, len, file, false, &doc, &e))
+	if (json_parse(text, len, file, JSON_STRICT, &doc, &e))
 		return;
 	json_canonical(doc.root, &once);
 	json_doc_release(&doc);
-	REQUIRE(!json_parse(text, len, file, true, &doc, &e));
+	REQUIRE(!json_parse(text, len, file, JSON_OURS, &doc, &e));
 	json_canonical(doc.root, &relaxed);
 	json_doc_release(&doc);
-	REQUIRE(!json_parse(once.buf, once.len, file, false, &doc, &e));
+	REQUIRE(!json_parse(once.buf, once.len, file, JSON_STRICT, &doc, &e));
 	json_canonical(doc.root, &twice);
 	json_doc_release(&doc);
 	REQUIRE(!strcmp(once.buf, relaxed.buf) && !strcmp(once.buf, twice.buf));

@@ -59,7 +59,7 @@ judge(int dirfd, const char *record)
 	text++;
 	arena_init(&a);
 	strbuf_addch(&out, '{');
-	if (json_parse(text, strlen(text), "vx.config.json", true, &doc, &e) == 0) {
+	if (json_parse(text, strlen(text), "vx.config.json", JSON_OURS, &doc, &e) == 0) {
 		strbuf_adds(&out, "\"config\":");
 		json_canonical(doc.root, &out);
 		strbuf_addch(&out, ',');

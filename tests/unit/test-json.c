@@ -8,19 +8,19 @@
 #include <sys/stat.h>
 
 static bool
-parse(const char *text, bool relaxed, struct json_doc *ret, struct err *e)
+parse(const char *text, enum json_rules rules, struct json_doc *ret, struct err *e)
 {
 	*e = (struct err)ERR_INIT;
-	return json_parse(text, strlen(text), "vx.config.json", relaxed, ret, e) == 0;
+	return json_parse(text, strlen(text), "vx.config.json", rules, ret, e) == 0;
 }
 
 static void
-check_refused(const char *text, bool relaxed, const char *want)
+check_refused(const char *text, enum json_rules rules, const char *want)
 {
 	struct json_doc d = {0};
 	struct err e;
 
-	ok(!parse(text, relaxed, &d, &e) && !d.root, "it is refused");
+	ok(!parse(text, rules, &d, &e) && !d.root, "it is refused");
 	ok_err(&e, want, want);
 	ok_int(e.kind, ERR_CONFIG, "an error of the config");
 }
@@ -32,7 +32,8 @@ check_same(const char *relaxed, const char *strict)
 	struct json_doc a = {0}, b = {0};
 	struct err e;
 
-	if (!ok(parse(relaxed, true, &a, &e) && parse(strict, false, &b, &e), "both are taken"))
+	if (!ok(parse(relaxed, JSON_OURS, &a, &e) && parse(strict, JSON_STRICT, &b, &e),
+		    "both are taken"))
 		return;
 	json_canonical(a.root, &x);
 	json_canonical(b.root, &y);
@@ -51,14 +52,14 @@ test_relaxed(void)
 	check_same("[1, /* , */ // ,\n]", "[1]");
 	check_same("\xef\xbb\xbf{}", "{}");
 	check_same("{} // end", "{}");
-	check_refused("{\"a\": 1,}", false, "vx.config.json:1:9: ");
-	check_refused("// x\n{}", false, "vx.config.json:1:1: ");
-	check_refused("[,]", true, "vx.config.json:1:2: ");
-	check_refused("[1,,]", true, "vx.config.json:1:4: ");
-	check_refused("{\"a\":,}", true, "vx.config.json:1:6: ");
-	check_refused("[1 /* x", true, "vx.config.json:1:4: a comment without its end");
-	check_refused("[1 /*/", true, "a comment without its end");
-	check_refused("[1 /", true, "vx.config.json:1:4: ");
+	check_refused("{\"a\": 1,}", JSON_STRICT, "vx.config.json:1:9: ");
+	check_refused("// x\n{}", JSON_STRICT, "vx.config.json:1:1: ");
+	check_refused("[,]", JSON_OURS, "vx.config.json:1:2: ");
+	check_refused("[1,,]", JSON_OURS, "vx.config.json:1:4: ");
+	check_refused("{\"a\":,}", JSON_OURS, "vx.config.json:1:6: ");
+	check_refused("[1 /* x", JSON_OURS, "vx.config.json:1:4: a comment without its end");
+	check_refused("[1 /*/", JSON_OURS, "a comment without its end");
+	check_refused("[1 /", JSON_OURS, "vx.config.json:1:4: ");
 }
 
 static void
@@ -66,35 +67,39 @@ test_refused(void)
 {
 	char deep[JSON_DEPTH_MAX + 2];
 
-	check_refused("", true, "vx.config.json:1:1: ");
-	check_refused("7", true, "'[' or '{' expected");
-	check_refused("{\"a\": 1,\n \"a\": 2}", true, "vx.config.json:2:2: duplicate object key");
-	check_refused("{\n  \"a\": nul\n}", true, "vx.config.json:2:8: invalid token");
+	check_refused("", JSON_OURS, "vx.config.json:1:1: ");
+	check_refused("7", JSON_OURS, "'[' or '{' expected");
+	check_refused(
+		"{\"a\": 1,\n \"a\": 2}", JSON_OURS, "vx.config.json:2:2: duplicate object key");
+	check_refused("{\n  \"a\": nul\n}", JSON_OURS, "vx.config.json:2:8: invalid token");
 	/* a comma that is missing, at the value that it should stand before */
-	check_refused("{\n  \"name\": \"a\" // , \n  \"tasks\": {}\n}", true,
+	check_refused("{\n  \"name\": \"a\" // , \n  \"tasks\": {}\n}", JSON_OURS,
 		"vx.config.json:3:3: expected ',' or '}' near '\"tasks\"'");
-	check_refused("{\"a\": [1, 2] \"a-name-of-more-than-20-bytes\": 1}", true,
+	check_refused("{\"a\": [1, 2] \"a-name-of-more-than-20-bytes\": 1}", JSON_OURS,
 		"vx.config.json:1:14: expected ',' or '}' near '\"a-name-of-more-tha…'");
-	check_refused(
-		"[\"a\"\n \"b\"]", true, "vx.config.json:2:2: expected ',' or ']' near '\"b\"'");
-	check_refused("[1 {}]", true, "vx.config.json:1:4: expected ',' or ']' near '{'");
-	check_refused("{\"a\": {\"b\": 1}", true,
+	check_refused("[\"a\"\n \"b\"]", JSON_OURS,
+		"vx.config.json:2:2: expected ',' or ']' near '\"b\"'");
+	check_refused("[1 {}]", JSON_OURS, "vx.config.json:1:4: expected ',' or ']' near '{'");
+	check_refused("{\"a\": {\"b\": 1}", JSON_OURS,
 		"vx.config.json:1:15: expected ',' or '}' near the end of the file");
-	check_refused("{\"a\" 1}", true, "vx.config.json:1:6: ':' expected near '1'");
-	check_refused("{a: 1}", true, "vx.config.json:1:2: JSON needs double quotes near 'a'");
-	check_refused("{'a': 1}", true, "vx.config.json:1:2: JSON needs double quotes near ''a''");
+	check_refused("{\"a\" 1}", JSON_OURS, "vx.config.json:1:6: ':' expected near '1'");
+	check_refused("{a: 1}", JSON_OURS, "vx.config.json:1:2: JSON needs double quotes near 'a'");
 	check_refused(
-		"{\"a\": 'b'}", true, "vx.config.json:1:7: JSON needs double quotes near ''b''");
-	check_refused("{7: 1}", true, "vx.config.json:1:2: string or '}' expected near '7'");
-	check_refused("{\"a\": 1, 7: 1}", true, "vx.config.json:1:10: string expected near '7'");
-	check_refused("{\"a\": \"\xff\"}", true, "vx.config.json:1:7:");
-	check_refused("{\"a\": \"some words\\q\"}", true, "vx.config.json:1:7: invalid escape");
-	check_refused("{\"a\": \"b\n\"}", true, "vx.config.json:1:7:");
-	check_refused("{} x", true, "vx.config.json:1:4: end of file expected");
-	check_refused("{\"a\": \"b", true, "vx.config.json:1:");
+		"{'a': 1}", JSON_OURS, "vx.config.json:1:2: JSON needs double quotes near ''a''");
+	check_refused("{\"a\": 'b'}", JSON_OURS,
+		"vx.config.json:1:7: JSON needs double quotes near ''b''");
+	check_refused("{7: 1}", JSON_OURS, "vx.config.json:1:2: string or '}' expected near '7'");
+	check_refused(
+		"{\"a\": 1, 7: 1}", JSON_OURS, "vx.config.json:1:10: string expected near '7'");
+	check_refused("{\"a\": \"\xff\"}", JSON_OURS, "vx.config.json:1:7:");
+	check_refused(
+		"{\"a\": \"some words\\q\"}", JSON_OURS, "vx.config.json:1:7: invalid escape");
+	check_refused("{\"a\": \"b\n\"}", JSON_OURS, "vx.config.json:1:7:");
+	check_refused("{} x", JSON_OURS, "vx.config.json:1:4: end of file expected");
+	check_refused("{\"a\": \"b", JSON_OURS, "vx.config.json:1:");
 	memset(deep, '[', sizeof(deep) - 1);
 	deep[sizeof(deep) - 1] = '\0';
-	check_refused(deep, false, "vx.config.json:1:129: values are nested too deep");
+	check_refused(deep, JSON_STRICT, "vx.config.json:1:129: values are nested too deep");
 }
 
 /* Each must be refused, as it stands in an array. */
@@ -113,7 +118,7 @@ test_grammar(void)
 		char text[64];
 
 		snprintf(text, sizeof(text), "[%s]", wrong[i]);
-		check_refused(text, false, "vx.config.json:1:");
+		check_refused(text, JSON_STRICT, "vx.config.json:1:");
 	}
 }
 
@@ -124,7 +129,7 @@ check_canonical(const char *text, const char *want)
 	struct json_doc d = {0};
 	struct err e;
 
-	if (!ok(parse(text, true, &d, &e), "%s is taken", want))
+	if (!ok(parse(text, JSON_OURS, &d, &e), "%s is taken", want))
 		return;
 	json_canonical(d.root, &sb);
 	ok_str(sb.buf, want, want);
@@ -146,6 +151,29 @@ test_canonical(void)
 }
 
 /* Beyond a few members, they are compared another way. */
+/* As JavaScript reads what package managers write. */
+static void
+test_package(void)
+{
+	static const char text[] =
+		"{\"a\": 1, \"b\": {\"x\": 1, \"x\": [2]}, \"a\": 99999999999999999999}";
+	cleanup_strbuf struct strbuf got = STRBUF_INIT;
+	struct json_doc d = {0};
+	struct err e;
+
+	if (!ok(parse(text, JSON_PACKAGE, &d, &e), "names that are there twice"))
+		return;
+	ok_int((long long)json_object_size(d.root), 2, "are one");
+	ok_int((long long)json_object_get(d.root, "b")->items[0].type, JSON_ARRAY,
+		"the last one counts");
+	ok_int((long long)json_object_get(d.root, "a")->type, JSON_REAL, "a number of any size");
+	json_canonical(d.root, &got);
+	ok_str(got.buf, "{\"a\":99999999999999999999,\"b\":{\"x\":[2]}}", "as it is written");
+	json_doc_release(&d);
+	check_refused("{\"a\": 1,}", JSON_PACKAGE, "vx.config.json:1:9: ");
+	check_refused("{\"a\": 99999999999999999999}", JSON_STRICT, "too big integer");
+}
+
 static void
 test_many_members(void)
 {
@@ -157,14 +185,14 @@ test_many_members(void)
 	for (int i = 0; i < 1000; i++)
 		strbuf_addf(&text, "\"k%d\": [%d],\n", i, i);
 	strbuf_adds(&text, "}");
-	ok(parse(text.buf, true, &d, &e), "a thousand members");
+	ok(parse(text.buf, JSON_OURS, &d, &e), "a thousand members");
 	ok_int(json_object_get(d.root, "k777")->items[0].integer, 777, "each with its value");
 	ok_int(json_object_get(d.root, "k777")->key_line, 778, "and its line");
 	json_doc_release(&d);
 	strbuf_truncate(&text, text.len - 1);
 	strbuf_adds(&text, "\"k500\": 1}");
 	check_refused(
-		text.buf, true, "vx.config.json:1001:1: duplicate object key near '\"k500\"'");
+		text.buf, JSON_OURS, "vx.config.json:1001:1: duplicate object key near '\"k500\"'");
 }
 
 static void
@@ -188,7 +216,7 @@ test_places(void)
 	struct json_doc d = {0};
 	struct err e;
 
-	ok(parse(text, true, &d, &e), "parses");
+	ok(parse(text, JSON_OURS, &d, &e), "parses");
 	struct json_at root = {&d, NULL, NULL, 0};
 	struct json_at x = {&d, &root, "x", 0}, x0 = {&d, &x, NULL, 0}, x1 = {&d, &x, NULL, 1},
 		       x2 = {&d, &x, NULL, 2}, x9 = {&d, &x, NULL, 9}, y = {&d, &x1, "y", 0},
@@ -221,9 +249,9 @@ test_strings(void)
 	struct json_doc d = {0};
 	struct err e;
 
-	ok(!parse("[nul\x1b[2J]", true, &d, &e) && !strchr(e.text, '\x1b'),
+	ok(!parse("[nul\x1b[2J]", JSON_OURS, &d, &e) && !strchr(e.text, '\x1b'),
 		"a message holds no control byte");
-	ok(parse("[\"a\", \"a\\u0000b\", 1, {\"\\u001b\": 1}]", true, &d, &e), "parses");
+	ok(parse("[\"a\", \"a\\u0000b\", 1, {\"\\u001b\": 1}]", JSON_OURS, &d, &e), "parses");
 	ok_str(json_c_string(json_array_get(d.root, 0)), "a", "a string");
 	ok(!json_c_string(json_array_get(d.root, 1)), "with a NUL it is no C string");
 	ok(!json_c_string(json_array_get(d.root, 2)), "a number is none");
@@ -244,17 +272,17 @@ test_load(void)
 	struct err e = ERR_INIT;
 
 	ok(write(fd, "{\"a\":1}", 7) == 7 && mkfifoat(dirfd, "fifo", 0600) == 0, "files are there");
-	ok(json_load(dirfd, "a.json", "p/a.json", false, &d, &e) == 0, "a file loads");
+	ok(json_load(dirfd, "a.json", "p/a.json", JSON_STRICT, &d, &e) == 0, "a file loads");
 	ok_str(d.file, "p/a.json", "with the name to show");
 	json_doc_release(&d);
-	ok(json_load(dirfd, "b.json", "p/b.json", false, &d, &e) < 0 && e.num == ENOENT,
+	ok(json_load(dirfd, "b.json", "p/b.json", JSON_STRICT, &d, &e) < 0 && e.num == ENOENT,
 		"a missing file is ENOENT");
 	err_clear(&e);
-	ok(json_load(dirfd, "fifo", "p/fifo", false, &d, &e) < 0, "a FIFO does not hold us");
+	ok(json_load(dirfd, "fifo", "p/fifo", JSON_STRICT, &d, &e) < 0, "a FIFO does not hold us");
 	ok_err(&e, "p/fifo: is not a regular file", "and is named");
 	err_clear(&e);
 	ok(ftruncate(fd, JSON_FILE_MAX + 1) == 0 &&
-			json_load(dirfd, "a.json", "p/a.json", false, &d, &e) < 0,
+			json_load(dirfd, "a.json", "p/a.json", JSON_STRICT, &d, &e) < 0,
 		"a huge file is refused");
 	ok_err(&e, "larger than 16 MiB", "with the limit");
 	unlinkat(dirfd, "a.json", 0);
@@ -269,6 +297,7 @@ main(void)
 	test_refused();
 	test_grammar();
 	test_canonical();
+	test_package();
 	test_many_members();
 	test_places();
 	test_strings();

@@ -19,7 +19,7 @@ parse(const char *text, struct projectdef *ret, struct err *e)
 
 	corpus_add("project", text);
 	*e = (struct err)ERR_INIT;
-	if (json_parse(text, strlen(text), "p/vx.config.json", true, &d, e) == 0)
+	if (json_parse(text, strlen(text), "p/vx.config.json", JSON_OURS, &d, e) == 0)
 		r = projectdef_parse(&d, "p", &arena, ret, e);
 	json_doc_release(&d);
 	return r;

@@ -151,7 +151,8 @@ is_line(const struct strbuf *out, const char *name)
 
 	ok(out->len && out->buf[out->len - 1] == '\n' && !memchr(out->buf, '\n', out->len - 1),
 		"%s is one line", name);
-	ok(!json_parse(out->buf, out->len, "line", false, &doc, &e) && json_is_object(doc.root),
+	ok(!json_parse(out->buf, out->len, "line", JSON_STRICT, &doc, &e) &&
+			json_is_object(doc.root),
 		"%s is JSON", name);
 	json_doc_release(&doc);
 }
