@@ -2,8 +2,8 @@
 /*
  * The quick way through a manifest, of which a workspace has a thousand: the common kind is read in one
  * pass, without building a tree. Plain ASCII, no escapes in what is needed, no member globs or
- * catalogs. Whatever it does not understand, be it valid or not, it leaves to the parser in manifest.c; so it never refuses, and never accepts what
- * the parser would refuse.
+ * catalogs. Whatever it does not understand, be it valid or not, it leaves to the parser in manifest.c;
+ * so it never refuses, and never accepts what the parser would refuse.
  */
 #include "util/alloc.h"
 #include "util/arena.h"
