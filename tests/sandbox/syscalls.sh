@@ -84,6 +84,9 @@ native 'socket packet' 41 EAFNOSUPPORT 17 3 0
 native 'socket alg' 41 EAFNOSUPPORT 38 5 0
 native 'newer' 470 ENOSYS
 native 'much newer' 600 ENOSYS
+check "refused calls"
+
+start
 compat clone 120 EPERM 0x10000011
 compat clone3 435 ENOSYS
 compat unshare 310 EPERM 0x10000000
@@ -100,10 +103,12 @@ compat 'socket unix' 359 EPERM 1 1
 compat 'socketcall socket' 102 EPERM 1
 compat vm86 166 EPERM
 compat newer 480 ENOSYS
-if ! "$PROBE" call32 20 >"$T/32" 2>&1 || ! grep -q ok "$T/32"; then
-	cannot "this kernel runs no 32-bit calls"
+# Some kernels have no such table, and some machines end whoever asks for it.
+if "$PROBE" call32 20 >"$T/32" 2>&1 && grep -q ok "$T/32"; then
+	check "refused 32-bit calls"
+else
+	skip "refused 32-bit calls" "this machine runs none"
 fi
-check "refused calls"
 
 box '"$PROBE" clone3; "$PROBE" x32 165; "$PROBE" x32 39' 'read .'
 prints "ENOSYS
