@@ -25,6 +25,7 @@ refused '{ "name": "a", "workspaces": ["*"] }' "workspaces"
 refused '{ "name": "a", "workspaces": { "packages": ["*"] } }' "workspaces as an object"
 refused '{ "name": "a", "workspaces": [] }' "none of them"
 refused '{ "work\u0073paces": ["*"] }' "an escape in the key"
+refused '{ "workspaces": ["*"], "workspaces": null }' "the key twice"
 refused "$(printf '\357\273\277{ "workspaces": ["*"] }')" "a byte order mark"
 
 # TEXT NAME: written as a/package.json, vx does not take it for a root. So it may go there.
@@ -41,7 +42,6 @@ harmless() {
 	cd .. || exit 99
 	ok "$2: nor is it a root" test ! -e a/.vx
 }
-harmless '{ "workspaces": ["*"], "workspaces": ["*"] }' "the key twice"
 harmless '{ /* */ "workspaces": ["*"] }' "what only some read"
 harmless '["workspaces"]' "no object"
 harmless 'workspaces' "no JSON"
