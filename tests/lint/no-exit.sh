@@ -25,10 +25,10 @@ calls() {
 	}' "$@"
 }
 
-# Out of memory and bug() die, log and report are the two that print, the guard is a process of its
+# Out of memory and bug() die, log, timing and report are those that print, the guard is a process of its
 # own that ends as the core ended, and so are the keeper and who removes the trash; a child can only leave by _exit.
 find src -name '*.c' | sort | grep -v '^src/cli/' | grep -vxE \
-	'src/util/(alloc|arena|err|keeper|log|fd)\.c|src/run/report[a-z-]*\.c|src/exec/(guard|scratch)\.c' >"$T/files"
+	'src/util/(alloc|arena|err|keeper|log|fd|timing)\.c|src/run/report[a-z-]*\.c|src/exec/(guard|scratch)\.c' >"$T/files"
 # shellcheck disable=SC2046 # our own file names
 calls $(cat "$T/files") >"$T/bad"
 is "$(cat "$T/bad")" "" "no library exits or prints"
